@@ -1,0 +1,255 @@
+//! The terrain compiler: heights in, a world out.
+//!
+//! Levels go from coarse to fine. Each is refined over its whole patch map, then its patches'
+//! bit-streams, bounds and errors are collected and its sections are packed. Triangles are
+//! measured and sections packed on all cores; every result is put in its place by its key, so the
+//! bytes do not depend on how many cores there are.
+
+mod sections;
+mod statistics;
+
+use crate::error::{Error, Result};
+use crate::import::Source;
+use crate::terrain::measure::measure;
+use crate::terrain::refine::{Refiner, shoreline};
+use crate::terrain::triangle::Triangle;
+use crate::world::container::pack;
+use crate::world::{ChunkId, ChunkKind, Coding, Layout, LevelMeta, Meta, PackedChunk, WorldWriter};
+use rayon::prelude::*;
+
+/// Samples along a stream patch's side.
+pub const STREAM_CELLS: u32 = 512;
+
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// Largest error of the finest level in metres; none for the default.
+    pub error_m: Option<f64>,
+    /// Cells of a finest patch's side.
+    pub patch_cells: u32,
+    /// Where the sea stands, if there is one.
+    pub sea_level_m: Option<f64>,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        CompileOptions { error_m: None, patch_cells: 32, sea_level_m: None }
+    }
+}
+
+/// How far a compile is, in samples: each level counts as many as its lattice has.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    pub done: u64,
+    pub total: u64,
+}
+
+/// The larger of the height step and an eighth of the spacing.
+pub fn default_error_m(step_m: f64, spacing_m: [f64; 2]) -> f64 {
+    step_m.max((spacing_m[0] * spacing_m[1]).sqrt() / 8.0)
+}
+
+/// Compiles a source; `report` is called after each level's analysis and after its packing.
+pub fn compile(
+    source: &Source,
+    options: &CompileOptions,
+    mut report: impl FnMut(Progress),
+) -> Result<(WorldWriter, Meta)> {
+    let map = &source.map;
+    let layout = Layout::new([map.width - 1, map.height - 1], options.patch_cells, STREAM_CELLS).map_err(usage)?;
+    check_heights(source, &layout)?;
+    let error_m = options.error_m.unwrap_or(default_error_m(source.step_m, source.spacing_m));
+    let rule = shoreline(options.sea_level_m.map(|sea| sea / source.step_m));
+    let measure_all = |triangles: &[Triangle]| triangles.par_iter().map(|&t| measure(map, t)).collect();
+    let mut refiner = Refiner::new(layout, measure_all, &rule);
+
+    let bounds = statistics::height_bounds(&layout, map);
+    let work = |level: u8| map.heights.len() as u64 / (layout.stride(level) as u64).pow(2);
+    let total = 2 * (0..layout.levels).map(work).sum::<u64>();
+    let mut done = 0;
+    let mut advance = |samples| {
+        done += samples;
+        report(Progress { done, total });
+    };
+    let (mut levels, mut chunks): (Vec<LevelMeta>, Vec<PackedChunk>) = Default::default();
+    for level in (0..layout.levels).rev() {
+        let threshold = error_m * 2f64.powi(level as i32);
+        refiner.refine(level, threshold / source.step_m);
+        advance(work(level));
+        let records = statistics::patch_records(&refiner, &layout, level, &bounds[level as usize], source.step_m);
+        levels.push(statistics::level_meta(&refiner, &layout, level, &records, threshold, source.step_m));
+        chunks.extend(sections::pack_level(&layout, map, level, &records).map_err(usage)?);
+        advance(work(level));
+    }
+    levels.reverse();
+    let (low, high) = map.range();
+    let meta = Meta {
+        layout,
+        spacing_m: source.spacing_m,
+        height_step_m: source.step_m,
+        height_range: [low, high],
+        sea_level_m: options.sea_level_m,
+        metric: "max".into(),
+        levels,
+        source: source.info.clone(),
+    };
+    let id = ChunkId { kind: ChunkKind::Meta, level: 0, x: 0, z: 0 };
+    let mut writer = WorldWriter::new();
+    writer.add(pack(id, Coding::Zstd, meta.to_bytes()).map_err(usage)?);
+    chunks.into_iter().for_each(|chunk| writer.add(chunk));
+    Ok((writer, meta))
+}
+
+fn usage(error: crate::world::FormatError) -> Error {
+    Error::Usage(format!("this source cannot be compiled: {error}"))
+}
+
+/// Heights in morph units must fit an `i32` with room for a difference.
+fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
+    let (low, high) = source.map.range();
+    let largest = i32::MAX / 2 / layout.height_units();
+    if low >= -largest && high <= largest {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "heights of {low} to {high} steps are beyond {largest} with patches of {} cells; use smaller patches or a larger --height-step",
+        layout.patch_cells
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terrain::height_map::HeightMap;
+    use crate::world::{HeightGrid, PatchKey, SourceInfo, World};
+    use std::sync::Arc;
+
+    pub fn source(width: u32, height: u32) -> Source {
+        let rough = |x: u32, z: u32| ((x * x / 7 + z * 13) % 40 + (x / 9) * (z / 11)) as i32 - 60;
+        Source {
+            map: HeightMap { width, height, heights: (0..width * height).map(|i| rough(i % width, i / width)).collect() },
+            step_m: 0.5,
+            spacing_m: [10.0, 12.0],
+            info: SourceInfo {
+                files: vec!["made.asc".into()],
+                crs: None,
+                voids: 0,
+                filled: 0,
+                min_m: -30.0,
+                max_m: 70.0,
+                transform: None,
+                pixel_is_area: false,
+            },
+        }
+    }
+
+    fn bytes(source: &Source, options: &CompileOptions) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        compile(source, options, |_| ()).unwrap().0.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// Every section of a world, coarse before fine, each with the coarser heights under it.
+    fn walk(world: &World, mut visit: impl FnMut(crate::world::Section)) {
+        let layout = world.meta.layout;
+        let mut grids: std::collections::HashMap<_, Arc<HeightGrid>> = Default::default();
+        for level in (0..layout.levels).rev() {
+            for key in layout.sections(level) {
+                let coarser = layout.coarser_section(key).map(|key| grids[&key].clone());
+                let section = world.read_section(key, coarser.as_ref()).unwrap();
+                grids.insert(key, section.heights.clone());
+                visit(section);
+            }
+        }
+    }
+
+    #[test]
+    fn all_heights_and_certificates_come_back_from_the_file() {
+        let source = source(777, 550);
+        let options = CompileOptions { sea_level_m: Some(0.0), patch_cells: 16, ..Default::default() };
+        let world = World::open(Box::new(bytes(&source, &options))).unwrap();
+        assert_eq!(world.meta.layout.levels, 7);
+        assert_eq!(world.meta.layout.stream_levels, 6);
+        world.check_all_chunks().unwrap();
+        let mut samples = 0u64;
+        walk(&world, |section| {
+            let rect = section.heights.rect;
+            for z in rect.z0..rect.z0 + rect.height as i32 {
+                for x in rect.x0..rect.x0 + rect.width as i32 {
+                    let stride = rect.stride as i64;
+                    assert_eq!(section.heights.at(x, z), source.map.at(x as i64 * stride, z as i64 * stride));
+                    samples += 1;
+                }
+            }
+            let [x0, z0, x1, z1] = section.area;
+            assert_eq!(section.patches.len(), ((x1 - x0) * (z1 - z0)) as usize);
+            let threshold = world.meta.levels[section.key.level as usize].threshold as f32;
+            for patch in &section.patches {
+                assert!(patch.error_m <= threshold * 1.0001 || patch.exhausted);
+                assert!(!patch.exhausted || patch.error_m > threshold * 0.9999);
+            }
+        });
+        assert!(samples > 777 * 550);
+    }
+
+    #[test]
+    fn the_stored_error_is_the_error_of_the_mesh() {
+        let source = source(130, 100);
+        let options = CompileOptions { patch_cells: 8, error_m: Some(3.0), ..Default::default() };
+        let world = World::open(Box::new(bytes(&source, &options))).unwrap();
+        let layout = world.meta.layout;
+        let mut patches = 0;
+        walk(&world, |section| {
+            let [x0, z0, x1, z1] = section.area;
+            for key in (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(section.key.level, x, z))) {
+                let record = section.patch(key);
+                let size = layout.patch_size(key.level) as i32;
+                let corner = glam::ivec2(key.x as i32, key.z as i32) * size;
+                let mut largest = 0.0f64;
+                for (root, tree) in Triangle::roots(corner, size, key.splits_nw_se()).into_iter().zip(&record.trees) {
+                    leaves(root, &mut tree.reader(), &mut |leaf| {
+                        largest = largest.max(measure(&source.map, leaf).error * source.step_m);
+                    });
+                }
+                assert!((record.error_m as f64 - largest).abs() <= largest * 1e-6, "{key}");
+                patches += 1;
+            }
+        });
+        assert_eq!(patches as u64, (0..layout.levels).map(|level| layout.patch_count(level)).sum::<u64>());
+    }
+
+    fn leaves(triangle: Triangle, tree: &mut crate::world::BitReader, visit: &mut impl FnMut(Triangle)) {
+        if tree.next() {
+            triangle.halves().into_iter().for_each(|half| leaves(half, tree, visit));
+        } else {
+            visit(triangle);
+        }
+    }
+
+    #[test]
+    fn the_same_bytes_on_any_number_of_threads() {
+        let source = source(300, 200);
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| bytes(&source, &CompileOptions::default()))
+        };
+        let one = with(1);
+        assert_eq!(one, with(2));
+        assert_eq!(one, with(7));
+    }
+
+    #[test]
+    fn every_truncation_and_many_flips_end_in_an_error_or_a_sound_section() {
+        let good = bytes(&source(90, 70), &CompileOptions { patch_cells: 8, ..Default::default() });
+        for len in (0..good.len()).step_by(97) {
+            assert!(World::open(Box::new(good[..len].to_vec())).is_err());
+        }
+        let mut refused = 0;
+        for at in (0..good.len()).step_by(31) {
+            let mut bad = good.clone();
+            bad[at] ^= 0x40;
+            let verdict = World::open(Box::new(bad)).and_then(|world| world.check_all_chunks());
+            refused += verdict.is_err() as usize;
+        }
+        assert_eq!(refused, good.len().div_ceil(31), "every byte is under a checksum");
+    }
+}

@@ -1,0 +1,94 @@
+//! World files on disk: opened for reads by position, written beside and renamed.
+//!
+//! No memory maps: a truncated file must be an error, not a signal.
+
+use crate::error::{Error, Result};
+use crate::world::{FormatError, ReadAt, World, WorldWriter};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Opens a world; what is wrong with it comes back in one line that names the file.
+pub fn open_world(path: &Path) -> Result<World> {
+    let file = File::open(path).map_err(|error| Error::io(path, "cannot be opened", error))?;
+    let facts = file.metadata().map_err(|error| Error::io(path, "cannot be read", error))?;
+    if !facts.is_file() {
+        return Err(Error::file(path, "a directory or a device", "a world file (.hfw)"));
+    }
+    let source = FileSource { file, len: facts.len() };
+    World::open(Box::new(source)).map_err(|error| bad_world(path, error))
+}
+
+/// The error of a world file whose bytes are wrong.
+pub fn bad_world(path: &Path, error: FormatError) -> Error {
+    Error::file(path, error.to_string(), "an undamaged world file made by `highfell compile`")
+}
+
+/// Writes a world beside `path` and renames it into place, so that there is never half a file.
+pub fn write_world(path: &Path, writer: WorldWriter) -> Result<()> {
+    write_beside(path, |out| writer.write(out))
+}
+
+/// Writes any file beside `path` and renames it into place.
+pub fn write_beside(
+    path: &Path,
+    write: impl FnOnce(&mut std::io::BufWriter<&mut File>) -> std::io::Result<()>,
+) -> Result<()> {
+    let failed = |error| Error::io(path, "cannot be written", error);
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut beside = tempfile::Builder::new().prefix(".highfell-").tempfile_in(folder).map_err(failed)?;
+    let mut out = std::io::BufWriter::new(beside.as_file_mut());
+    write(&mut out).and_then(|()| out.flush()).map_err(failed)?;
+    drop(out);
+    make_readable(beside.as_file()).map_err(failed)?;
+    beside.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Temporary files are private; a file that a user asked for is not.
+#[cfg(unix)]
+fn make_readable(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &File) -> std::io::Result<()> {
+    Ok(())
+}
+
+struct FileSource {
+    file: File,
+    len: u64,
+}
+
+impl ReadAt for FileSource {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), FormatError> {
+        read_exact_at(&self.file, offset, buffer).map_err(|error| FormatError(error.to_string()))
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> std::io::Result<()> {
+    while !buffer.is_empty() {
+        let read = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        offset += read as u64;
+        buffer = &mut buffer[read..];
+    }
+    Ok(())
+}

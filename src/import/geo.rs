@@ -1,0 +1,159 @@
+//! Where samples lie on the Earth, and how many metres lie between them.
+//!
+//! The compiler wants metres between samples and nothing else; degrees are turned into metres
+//! once, at the raster's centre latitude. The transform is kept so that a world can say where on
+//! the map a sample is.
+//!
+//! - A [`Georef`] is north-up: columns go east, rows go south, spacings are above zero.
+//! - Its transform is that of the sample, whether the file counted points or areas.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// What the map's coordinates are counted in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unit {
+    Degree,
+    Metre,
+    /// The file does not say.
+    Unsaid,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Georef {
+    /// Such as `EPSG:4326`.
+    pub crs: Option<String>,
+    pub unit: Unit,
+    /// As in `SourceInfo::transform`.
+    pub transform: [f64; 6],
+    pub pixel_is_area: bool,
+}
+
+impl Georef {
+    /// `north_west` is the north-west sample, `step` the map units between samples.
+    pub fn north_up(crs: Option<String>, unit: Unit, north_west: [f64; 2], step: [f64; 2]) -> Self {
+        Georef {
+            crs,
+            unit,
+            transform: [north_west[0], step[0], 0.0, north_west[1], 0.0, -step[1]],
+            pixel_is_area: false,
+        }
+    }
+}
+
+/// Metres between samples; 30 m, with a warning, where the file has no georeference.
+pub(super) fn spacing_m(
+    path: &Path,
+    georef: Option<&Georef>,
+    width: u32,
+    height: u32,
+) -> Result<[f64; 2]> {
+    let Some(georef) = georef else {
+        log::warn!(
+            "{}: no georeference: taking 30 m between samples; pass --spacing to say otherwise",
+            path.display()
+        );
+        return Ok([30.0, 30.0]);
+    };
+    let [x, dx, _, y, _, dy] = georef.transform;
+    let (dx, dz) = (dx, -dy);
+    let south = y - dz * f64::from(height - 1);
+    let spacing = match georef.unit {
+        Unit::Metre => [dx, dz],
+        Unit::Degree => degrees_to_metres(path, dx, dz, y, south)?,
+        Unit::Unsaid if could_be_degrees(x, x + dx * f64::from(width - 1), y, south, dx, dz) => {
+            log::warn!(
+                "{}: no coordinate system: taking the coordinates for degrees; pass --spacing to say otherwise",
+                path.display()
+            );
+            degrees_to_metres(path, dx, dz, y, south)?
+        }
+        Unit::Unsaid => [dx, dz],
+    };
+    if spacing.iter().all(|s| (1e-9..=1e9).contains(s)) {
+        return Ok(spacing);
+    }
+    Err(Error::file(
+        path,
+        format!("the spacing of {} x {} m is no use", spacing[0], spacing[1]),
+        "samples between a nanometre and a million kilometres apart, or --spacing",
+    ))
+}
+
+/// Metres per degree of longitude and of latitude: the series of the WGS84 ellipsoid.
+pub(super) fn metres_per_degree(latitude: f64) -> [f64; 2] {
+    let phi = latitude.to_radians();
+    let cos = |k: f64| (k * phi).cos();
+    [
+        111_412.84 * cos(1.0) - 93.5 * cos(3.0) + 0.118 * cos(5.0),
+        111_132.954 - 559.822 * cos(2.0) + 1.175 * cos(4.0),
+    ]
+}
+
+fn degrees_to_metres(path: &Path, dx: f64, dz: f64, north: f64, south: f64) -> Result<[f64; 2]> {
+    let centre = (north + south) / 2.0;
+    if !(-90.0..=90.0).contains(&centre) {
+        return Err(Error::file(
+            path,
+            format!("the centre latitude is {centre} degrees"),
+            "a latitude from -90 to 90, or --spacing",
+        ));
+    }
+    let [x, z] = metres_per_degree(centre);
+    Ok([dx * x, dz * z])
+}
+
+/// Small steps within the bounds of the globe: nobody measures ground in centimetres there.
+fn could_be_degrees(west: f64, east: f64, north: f64, south: f64, dx: f64, dz: f64) -> bool {
+    let globe = west >= -180.0 && east <= 180.0 && south >= -90.0 && north <= 90.0;
+    globe && dx < 0.1 && dz < 0.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spacing(unit: Unit, north_west: [f64; 2], step: f64, samples: u32) -> Result<[f64; 2]> {
+        let georef = Georef::north_up(None, unit, north_west, [step, step]);
+        spacing_m(Path::new("x.tif"), Some(&georef), samples, samples)
+    }
+
+    #[test]
+    fn degrees_have_the_published_lengths() {
+        let near =
+            |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 1.0 && (a[1] - b[1]).abs() < 1.0;
+        assert!(near(metres_per_degree(0.0), [111_319.5, 110_574.3]));
+        assert!(near(metres_per_degree(45.0), [78_846.8, 111_131.8]));
+        assert!(near(metres_per_degree(-60.0), metres_per_degree(60.0)));
+    }
+
+    #[test]
+    fn degrees_use_the_centre_latitude() {
+        let [x, z] = spacing(Unit::Degree, [7.0, 44.0], 1.0 / 1200.0, 1201).unwrap();
+        let [mx, mz] = metres_per_degree(43.5);
+        assert!((x - mx / 1200.0).abs() < 1e-9 && (z - mz / 1200.0).abs() < 1e-9);
+        assert!(spacing(Unit::Degree, [0.0, 200.0], 0.01, 3).is_err());
+    }
+
+    #[test]
+    fn metres_stay_and_unsaid_units_are_guessed_by_bounds() {
+        let metres = |unit, at, step| spacing(unit, at, step, 10).unwrap() == [step, step];
+        assert!(metres(Unit::Metre, [7.0, 44.0], 0.05));
+        assert!(metres(Unit::Unsaid, [0.0, 10.0], 10.0));
+        assert!(metres(Unit::Unsaid, [500_000.0, 10.0], 0.05));
+        assert!(!metres(Unit::Unsaid, [7.0, 44.0], 0.05));
+    }
+
+    #[test]
+    fn no_georeference_means_30_m() {
+        let spacing = spacing_m(Path::new("x.png"), None, 3, 3).unwrap();
+        assert_eq!(spacing, [30.0, 30.0]);
+    }
+
+    #[test]
+    fn useless_spacings_are_refused() {
+        assert!(spacing(Unit::Metre, [0.0, 0.0], 1e-300, 3).is_err());
+        assert!(spacing(Unit::Metre, [0.0, 0.0], f64::INFINITY, 3).is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! Which samples have no height.
+//!
+//! Files say so in a dozen ways: a declared number, NaN, SRTM's -32768 that nobody declared.
+//! All become NaN here, at the moment a sample is read, so that nothing later needs to know.
+//!
+//! - Zero is a height unless the file declares it void.
+//! - No height on Earth is at or below -32767 m, so signed samples there are voids, declared or
+//!   not; unsigned samples are voids only where declared.
+
+const LOWEST_HEIGHT: f64 = -32767.0;
+/// Beyond it a number is a writer's 'largest float', not a height.
+const ABSURD: f64 = 1e30;
+
+/// Turns one sample of a file into a height or NaN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VoidRule {
+    declared: Option<f64>,
+    signed: bool,
+    /// Samples are 32-bit floats: the declared number is compared as one.
+    single: bool,
+}
+
+impl VoidRule {
+    pub fn signed(declared: Option<f64>) -> Self {
+        VoidRule {
+            declared,
+            signed: true,
+            single: false,
+        }
+    }
+
+    pub fn unsigned(declared: Option<f64>) -> Self {
+        VoidRule {
+            signed: false,
+            ..VoidRule::signed(declared)
+        }
+    }
+
+    pub fn single(declared: Option<f64>) -> Self {
+        VoidRule {
+            single: true,
+            ..VoidRule::signed(declared)
+        }
+    }
+
+    pub fn apply(&self, sample: f64) -> f64 {
+        let undeclared = self.signed && sample <= LOWEST_HEIGHT || sample.abs() >= ABSURD;
+        let declared = self.declared.is_some_and(|d| self.same(sample, d));
+        if undeclared || declared {
+            f64::NAN
+        } else {
+            sample
+        }
+    }
+
+    fn same(&self, sample: f64, declared: f64) -> bool {
+        if self.single {
+            sample as f32 == declared as f32
+        } else {
+            sample == declared
+        }
+    }
+}
+
+/// What is there besides voids.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Survey {
+    pub voids: u64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// `None` when every sample is a void.
+pub(super) fn survey(samples: &[f64]) -> Option<Survey> {
+    let mut survey = Survey {
+        voids: 0,
+        low: f64::INFINITY,
+        high: f64::NEG_INFINITY,
+    };
+    for sample in samples {
+        survey.voids += u64::from(sample.is_nan());
+        // NaN loses every `min` and `max`.
+        survey.low = survey.low.min(*sample);
+        survey.high = survey.high.max(*sample);
+    }
+    (survey.low <= survey.high).then_some(survey)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undeclared_pits_are_voids_where_samples_are_signed() {
+        assert!(VoidRule::signed(None).apply(-32768.0).is_nan());
+        assert!(VoidRule::signed(None).apply(-32767.0).is_nan());
+        assert_eq!(VoidRule::signed(None).apply(-32766.0), -32766.0);
+        assert_eq!(VoidRule::unsigned(None).apply(65535.0), 65535.0);
+        assert!(VoidRule::single(None).apply(f64::from(f32::MAX)).is_nan());
+    }
+
+    #[test]
+    fn zero_is_a_void_only_when_declared() {
+        assert_eq!(VoidRule::single(None).apply(0.0), 0.0);
+        assert!(VoidRule::single(Some(0.0)).apply(0.0).is_nan());
+        assert!(VoidRule::unsigned(Some(0.0)).apply(0.0).is_nan());
+    }
+
+    #[test]
+    fn single_floats_are_compared_as_such() {
+        let sample = f64::from(-9999.9f32);
+        assert!(VoidRule::single(Some(-9999.9)).apply(sample).is_nan());
+        assert!(!VoidRule::signed(Some(-9999.9)).apply(sample).is_nan());
+        // Written with too few digits: any absurd number is a void anyway.
+        let lowest = f64::from(f32::MIN);
+        assert!(VoidRule::single(Some(-3.402823e38)).apply(lowest).is_nan());
+    }
+
+    #[test]
+    fn a_nan_is_a_void_whatever_is_declared() {
+        assert!(VoidRule::single(Some(f64::NAN)).apply(f64::NAN).is_nan());
+        assert_eq!(VoidRule::single(Some(f64::NAN)).apply(1.0), 1.0);
+    }
+
+    #[test]
+    fn the_survey_leaves_voids_out() {
+        let found = survey(&[f64::NAN, 3.0, -1.0, f64::NAN]).unwrap();
+        assert_eq!((found.voids, found.low, found.high), (2, -1.0, 3.0));
+        assert_eq!(survey(&[f64::NAN]), None);
+    }
+}

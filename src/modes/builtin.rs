@@ -1,0 +1,78 @@
+//! The built-in world: compiled on first use into the user's cache, found there afterwards.
+//!
+//! The cache is a world file like any other, written beside and renamed; its name holds what it
+//! was made from. A damaged one is made again.
+
+use crate::compile::{CompileOptions, compile};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::import::Source;
+use crate::modes::compile::ProgressBar;
+use crate::terrain::archipelago::{DEFAULT_SEED, archipelago};
+use crate::world::{SourceInfo, World, container};
+use std::path::{Path, PathBuf};
+
+const SAMPLES: u32 = 2049;
+const SPACING_M: f64 = 8.0;
+const STEP_M: f64 = 1.0 / 64.0;
+/// Changes with what the generator or the compiler make of a seed.
+const EDITION: u32 = 1;
+
+/// Opens the built-in world, compiling it if need be.
+pub fn open() -> Result<World> {
+    let path = cache_path()?;
+    if path.exists() {
+        match open_sound(&path) {
+            Ok(world) => return Ok(world),
+            Err(error) => log::warn!("{error}; it is made again"),
+        }
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, "cannot be created", error))?;
+    }
+    let bar = ProgressBar::new("Making the built-in world (once)", false);
+    let (writer, _) = compile(&source(SAMPLES), &options(), |progress| bar.set(progress))?;
+    bar.finish();
+    files::write_world(&path, writer)?;
+    open_sound(&path)
+}
+
+/// The archipelago as a source of `samples` samples a side.
+pub fn source(samples: u32) -> Source {
+    let spacing_m = SPACING_M * (SAMPLES - 1) as f64 / (samples - 1) as f64;
+    let map = archipelago(DEFAULT_SEED, samples, STEP_M, spacing_m);
+    let (low, high) = map.range();
+    Source {
+        step_m: STEP_M,
+        spacing_m: [spacing_m; 2],
+        info: SourceInfo {
+            files: vec![format!("built-in archipelago, seed {DEFAULT_SEED}")],
+            crs: None,
+            voids: 0,
+            filled: 0,
+            min_m: low as f64 * STEP_M,
+            max_m: high as f64 * STEP_M,
+            transform: None,
+            pixel_is_area: false,
+        },
+        map,
+    }
+}
+
+/// How the built-in world is compiled.
+pub fn options() -> CompileOptions {
+    CompileOptions { sea_level_m: Some(0.0), ..CompileOptions::default() }
+}
+
+fn open_sound(path: &Path) -> Result<World> {
+    let world = files::open_world(path)?;
+    world.check_all_chunks().map_err(|error| files::bad_world(path, error))?;
+    Ok(world)
+}
+
+fn cache_path() -> Result<PathBuf> {
+    let folders = directories::ProjectDirs::from("", "", "highfell")
+        .ok_or_else(|| Error::Usage("no home folder for the cache; set HOME or XDG_CACHE_HOME".into()))?;
+    let name = format!("archipelago-{DEFAULT_SEED}-{SAMPLES}-v{}.{EDITION}.hfw", container::VERSION);
+    Ok(folders.cache_dir().join(name))
+}

@@ -1,0 +1,234 @@
+//! The flags of every verb.
+
+use crate::render::AdapterChoice;
+use crate::settings::View;
+use crate::terrain::camera::CameraArg;
+use crate::world::PatchKey;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+const EXAMPLES: &str = "\
+Examples:
+  highfell                                    fly over the built-in archipelago
+  highfell compile N43E007.hgt -o nice.hfw --sea-level 0
+  highfell fly nice.hfw
+  highfell shot nice.hfw --camera 20000,+300,60000,0,-10 -o nice.png
+  highfell inspect nice.hfw";
+
+/// Turns elevation data into a world of adaptive triangle meshes and flies over it.
+#[derive(Debug, Parser)]
+#[command(version, about, before_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Print the GPU adapters, one a line, and end
+    #[arg(long)]
+    pub list_adapters: bool,
+    /// Say more on stderr
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Fly over a world in a window
+    Fly(FlyArgs),
+    /// Compile elevation data into a world
+    Compile(CompileArgs),
+    /// Draw one picture of a world without a window
+    Shot(ShotArgs),
+    /// Show what is in a world
+    Inspect(InspectArgs),
+}
+
+/// How a world is drawn.
+#[derive(Debug, Args, Clone)]
+pub struct ViewArgs {
+    /// GPU adapter: best, software, or part of a name (highfell --list-adapters)
+    #[arg(long, value_name = "NAME", default_value = "best")]
+    pub adapter: AdapterChoice,
+    /// What the ground shows
+    #[arg(long, value_enum, default_value_t = View::Shaded)]
+    pub view: View,
+    /// Vertical field of view in degrees, 5 to 150
+    #[arg(long, value_name = "DEGREES", default_value_t = 60.0, value_parser = within::<5, 150>)]
+    pub fov: f64,
+    /// Draw heights this many times as high, 0 to 100
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = exaggeration)]
+    pub exaggerate: f64,
+    /// Largest error on screen, in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 2.0, value_parser = positive)]
+    pub pixel_error: f64,
+    /// Distances in metres at which levels 0, 1, ... end, instead of the pixel error
+    #[arg(long, value_name = "M,M,...", value_delimiter = ',', value_parser = positive)]
+    pub ranges: Vec<f64>,
+    /// The sun: degrees clockwise from north, degrees above the horizon
+    #[arg(long, value_name = "AZIMUTH,HEIGHT", default_value = "300,38", allow_hyphen_values = true)]
+    pub sun: Pair,
+    /// Kilometres over which the air thickens
+    #[arg(long, value_name = "KM", default_value_t = 60.0, value_parser = positive)]
+    pub fog_km: f64,
+    /// Leave out the sea
+    #[arg(long)]
+    pub no_water: bool,
+    /// Leave out the skirts that cover gaps between patches
+    #[arg(long)]
+    pub no_skirts: bool,
+    /// Leave out one patch, to prove that a picture test notices
+    #[arg(long, value_name = "LEVEL/X/Z")]
+    pub hide_patch: Option<PatchKey>,
+}
+
+#[derive(Debug, Args)]
+pub struct FlyArgs {
+    /// World file; the built-in world without one
+    pub world: Option<PathBuf>,
+    /// Start here: X,Y,Z,YAW,PITCH in metres and degrees; Y as +N is N metres above the ground
+    #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
+    pub camera: Option<CameraArg>,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  highfell compile alps.tif -o alps.hfw
+  highfell compile N43E007.hgt -o nice.hfw --sea-level 0 --error 4
+  highfell compile heights.png -o island.hfw --spacing 8 --height-scale 0.1")]
+pub struct CompileArgs {
+    /// GeoTIFF (.tif), SRTM (.hgt), 16-bit PNG or ESRI ASCII grid (.asc)
+    pub input: PathBuf,
+    /// World file to write; the input's name with .hfw by default
+    #[arg(long, short)]
+    pub output: Option<PathBuf>,
+    /// Largest error of the finest level in metres; by default an eighth of the spacing, but no
+    /// less than the height step
+    #[arg(long, value_name = "M", value_parser = positive)]
+    pub error: Option<f64>,
+    /// Where the sea stands, in metres; no sea without it
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = finite)]
+    pub sea_level: Option<f64>,
+    /// Cells along a finest patch's side: 4, 8, ... 512
+    #[arg(long, value_name = "CELLS", default_value_t = 32)]
+    pub patch_cells: u32,
+    /// Metres between samples, or X,Z; overrides what the file says
+    #[arg(long, value_name = "M", value_parser = spacing)]
+    pub spacing: Option<Pair>,
+    /// Metres a unit of the file's heights
+    #[arg(long, value_name = "M", value_parser = positive)]
+    pub height_scale: Option<f64>,
+    /// Metres a stored height step, for heights that are not integers
+    #[arg(long, value_name = "M", value_parser = positive)]
+    pub height_step: Option<f64>,
+    /// Overwrite the output
+    #[arg(long)]
+    pub force: bool,
+    /// No progress, no report
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  highfell shot -o islands.png
+  highfell shot nice.hfw --camera 20000,+300,60000,0,-10 --view wireframe -o nice.png --stats nice.json")]
+pub struct ShotArgs {
+    /// World file; the built-in world without one
+    pub world: Option<PathBuf>,
+    /// X,Y,Z,YAW,PITCH in metres and degrees: yaw 0 is north and 90 east, pitch 90 is up; Y as
+    /// +N is N metres above the ground. By default a view over the whole world
+    #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
+    pub camera: Option<CameraArg>,
+    /// Size in pixels
+    #[arg(long, value_name = "WxH", default_value = "1280x720")]
+    pub size: Size,
+    /// PNG to write
+    #[arg(long, short, default_value = "shot.png")]
+    pub output: PathBuf,
+    /// Write the counters of the frame as JSON, hole pixels among them
+    #[arg(long, value_name = "JSON")]
+    pub stats: Option<PathBuf>,
+    /// Give up (exit code 1) when streaming takes longer, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = not_negative)]
+    pub settle_timeout: f64,
+    /// Overwrite the outputs
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub view_args: ViewArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// World file; the built-in world without one
+    pub world: Option<PathBuf>,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A picture's size, `WxH`, 16 to 8192 each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub [u32; 2]);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not a size; expected WIDTHxHEIGHT in pixels, 16 to 8192 each");
+        let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
+        let side = |text: &str| text.parse().ok().filter(|side| (16..=8192).contains(side)).ok_or_else(wrong);
+        Ok(Size([side(width)?, side(height)?]))
+    }
+}
+
+/// Two numbers, `A,B`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair(pub [f64; 2]);
+
+impl FromStr for Pair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not a pair; expected two numbers such as 300,38");
+        let (a, b) = text.split_once(',').ok_or_else(wrong)?;
+        Ok(Pair([finite(a).map_err(|_| wrong())?, finite(b).map_err(|_| wrong())?]))
+    }
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| format!("'{text}' is not a number"))?;
+    if value.is_finite() { Ok(value) } else { Err(format!("'{text}' is not a finite number")) }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    finite(text)
+        .and_then(|value| if value > 0.0 { Ok(value) } else { Err(format!("'{text}' is not above 0")) })
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    finite(text)
+        .and_then(|value| if value >= 0.0 { Ok(value) } else { Err(format!("'{text}' is below 0")) })
+}
+
+fn exaggeration(text: &str) -> Result<f64, String> {
+    let value = positive(text)?;
+    if value <= 100.0 { Ok(value) } else { Err("at most 100 times as high".into()) }
+}
+
+fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<f64, String> {
+    let value = finite(text)?;
+    let fits = (LOW as f64..=HIGH as f64).contains(&value);
+    if fits { Ok(value) } else { Err(format!("'{text}' is not between {LOW} and {HIGH}")) }
+}
+
+fn spacing(text: &str) -> Result<Pair, String> {
+    let both = if text.contains(',') { text.to_owned() } else { format!("{text},{text}") };
+    let pair: Pair = both.parse()?;
+    if pair.0.iter().all(|&m| m > 0.0 && m <= 1e6) { Ok(pair) } else { Err(format!("'{text}' is not a spacing in metres")) }
+}

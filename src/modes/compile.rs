@@ -1,0 +1,100 @@
+//! `highfell compile`: elevation data in, a world file out.
+
+use super::check_may_write;
+use super::cli::CompileArgs;
+use crate::compile::{CompileOptions, Progress, compile};
+use crate::error::Result;
+use crate::files;
+use crate::import::{self, ImportOptions};
+use crate::world::Meta;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub fn run(args: &CompileArgs) -> Result<()> {
+    let output = args.output.clone().unwrap_or_else(|| default_output(&args.input));
+    check_may_write(&output, args.force)?;
+    let import = ImportOptions {
+        spacing_m: args.spacing.map(|pair| pair.0),
+        height_scale: args.height_scale,
+        height_step_m: args.height_step,
+    };
+    let reading = ProgressBar::new("Reading", args.quiet);
+    let source = import::load(&args.input, &import)?;
+    reading.finish();
+    let options = CompileOptions {
+        error_m: args.error,
+        patch_cells: args.patch_cells,
+        sea_level_m: args.sea_level,
+    };
+    let bar = ProgressBar::new("Compiling", args.quiet);
+    let (writer, meta) = compile(&source, &options, |progress| bar.set(progress))?;
+    bar.finish();
+    files::write_world(&output, writer)?;
+    if !args.quiet {
+        report(&meta, &output);
+    }
+    Ok(())
+}
+
+/// A bar on stderr with samples a second and the time left; nothing where there is no terminal.
+pub struct ProgressBar(indicatif::ProgressBar);
+
+impl ProgressBar {
+    pub fn new(what: &'static str, quiet: bool) -> Self {
+        let bar = indicatif::ProgressBar::new(0);
+        if quiet {
+            bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
+        }
+        let template = "{msg} [{bar:32}] {percent:>3} %  {human_pos} samples, {per_sec}, {eta} left";
+        let style = indicatif::ProgressStyle::with_template(template).expect("the template is sound");
+        bar.set_style(style.progress_chars("=> "));
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        ProgressBar(bar)
+    }
+
+    pub fn set(&self, progress: Progress) {
+        self.0.set_length(progress.total);
+        self.0.set_position(progress.done);
+    }
+
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn default_output(input: &Path) -> PathBuf {
+    PathBuf::from(input.file_name().unwrap_or(input.as_os_str())).with_extension("hfw")
+}
+
+fn report(meta: &Meta, output: &Path) {
+    let size = std::fs::metadata(output).map_or(0, |facts| facts.len());
+    let finest = &meta.levels[0];
+    let [columns, rows] = meta.layout.size_cells.map(|cells| cells + 1);
+    eprintln!(
+        "wrote {} ({:.1} MB): {columns} x {rows} samples, {} levels, {} triangles in the finest (error {:.2} m, asked {:.2} m)",
+        output.display(),
+        size as f64 / 1e6,
+        meta.layout.levels,
+        finest.triangles,
+        finest.max_error_m,
+        finest.threshold
+    );
+    if meta.source.filled > 0 {
+        eprintln!("filled {} voids smoothly from their rims", meta.source.filled);
+    }
+    let exhausted: u64 = meta.levels.iter().map(|level| level.exhausted_patches).sum();
+    if exhausted > 0 {
+        eprintln!(
+            "{exhausted} patches are rougher than their lattice can follow at this error; --error {:.2} would suit them",
+            suggested_error(meta)
+        );
+    }
+    eprintln!("fly over it with: highfell fly {}", output.display());
+}
+
+/// The error at which no level would ask for more than its lattice gave.
+fn suggested_error(meta: &Meta) -> f64 {
+    let by_level = meta.levels.iter().enumerate().map(|(level, facts)| facts.max_error_m / 2f64.powi(level as i32));
+    by_level.fold(meta.levels[0].threshold, f64::max)
+}

@@ -1,0 +1,217 @@
+//! The adapter, the device, and the surface of a window.
+
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+/// Which adapter the user asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AdapterChoice {
+    /// The fastest kind there is.
+    #[default]
+    Best,
+    /// A software adapter: the same pictures on every machine.
+    Software,
+    /// One whose name contains this text.
+    Named(String),
+}
+
+impl std::str::FromStr for AdapterChoice {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        Ok(match text {
+            "best" => AdapterChoice::Best,
+            "software" => AdapterChoice::Software,
+            name => AdapterChoice::Named(name.to_owned()),
+        })
+    }
+}
+
+/// An open device.
+pub struct Gpu {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    adapter: wgpu::Adapter,
+}
+
+impl Gpu {
+    /// Opens a device that draws without a window.
+    pub fn open(choice: &AdapterChoice) -> Result<Self> {
+        let adapter = pick(headless_adapters(), choice)?;
+        Self::open_adapter(adapter)
+    }
+
+    /// Opens a device and the surface of a window.
+    pub fn open_window(
+        window: impl Into<wgpu::SurfaceTarget<'static>>,
+        display: impl wgpu::rwh::HasDisplayHandle + std::fmt::Debug + Send + Sync + 'static,
+        size: [u32; 2],
+        choice: &AdapterChoice,
+    ) -> Result<(Self, WindowSurface)> {
+        let descriptor = wgpu::InstanceDescriptor::new_with_display_handle_from_env(Box::new(display));
+        let backends = descriptor.backends;
+        let instance = wgpu::Instance::new(descriptor);
+        let surface = instance
+            .create_surface(window)
+            .map_err(|error| Error::Gpu(format!("the window cannot be drawn to: {}", one_line(&error))))?;
+        let mut adapters = pollster::block_on(instance.enumerate_adapters(backends));
+        adapters.retain(|adapter| adapter.is_surface_supported(&surface));
+        let gpu = Self::open_adapter(pick(adapters, choice)?)?;
+        let surface = WindowSurface::new(&gpu, surface, size)?;
+        Ok((gpu, surface))
+    }
+
+    /// Name, kind, backend and driver of the adapter.
+    pub fn describe(&self) -> String {
+        describe(&self.adapter)
+    }
+
+    fn open_adapter(adapter: wgpu::Adapter) -> Result<Self> {
+        let limits = adapter.limits();
+        let required_limits = wgpu::Limits {
+            max_texture_dimension_2d: limits.max_texture_dimension_2d.min(8192),
+            max_buffer_size: limits.max_buffer_size.min(1 << 30),
+            max_storage_buffer_binding_size: limits.max_storage_buffer_binding_size.min(1 << 30),
+            ..wgpu::Limits::downlevel_defaults()
+        };
+        let descriptor = wgpu::DeviceDescriptor { label: Some("highfell"), required_limits, ..Default::default() };
+        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
+            .map_err(|error| Error::Gpu(format!("{}: {}", describe(&adapter), one_line(&error))))?;
+        device.on_uncaptured_error(Arc::new(|error: wgpu::Error| log::error!("GPU: {error}")));
+        Ok(Gpu { device, queue, adapter })
+    }
+}
+
+/// Every adapter, one line each.
+pub fn list_adapters() -> Vec<String> {
+    headless_adapters().iter().map(describe).collect()
+}
+
+/// A window's surface and how it is configured.
+pub struct WindowSurface {
+    surface: wgpu::Surface<'static>,
+    config: wgpu::SurfaceConfiguration,
+}
+
+/// One picture of a window, to be drawn and shown.
+pub struct WindowFrame(pub(super) wgpu::SurfaceTexture);
+
+impl WindowSurface {
+    fn new(gpu: &Gpu, surface: wgpu::Surface<'static>, size: [u32; 2]) -> Result<Self> {
+        let cannot = || Error::Gpu(format!("{} cannot draw to this window", gpu.describe()));
+        let mut config = surface.get_default_config(&gpu.adapter, size[0].max(1), size[1].max(1)).ok_or_else(cannot)?;
+        let formats = surface.get_capabilities(&gpu.adapter).formats;
+        // Shaders encode colours themselves, so the target must not do it again.
+        config.format = formats.iter().copied().find(|format| !format.is_srgb()).ok_or_else(cannot)?;
+        config.usage |= wgpu::TextureUsages::RENDER_ATTACHMENT;
+        let this = WindowSurface { surface, config };
+        this.configure(gpu);
+        Ok(this)
+    }
+
+    pub fn size(&self) -> [u32; 2] {
+        [self.config.width, self.config.height]
+    }
+
+    /// Follows the window; a size of 0 (minimised) is left alone.
+    pub fn resize(&mut self, gpu: &Gpu, size: [u32; 2]) {
+        if size[0] > 0 && size[1] > 0 && size != self.size() {
+            [self.config.width, self.config.height] = size;
+            self.configure(gpu);
+        }
+    }
+
+    /// The next picture to draw, or none when there is nothing to draw to just now.
+    pub fn next_frame(&mut self, gpu: &Gpu) -> Option<WindowFrame> {
+        match self.surface.get_current_texture() {
+            wgpu::CurrentSurfaceTexture::Success(texture) | wgpu::CurrentSurfaceTexture::Suboptimal(texture) => {
+                Some(WindowFrame(texture))
+            }
+            wgpu::CurrentSurfaceTexture::Outdated | wgpu::CurrentSurfaceTexture::Lost => {
+                self.configure(gpu);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    pub fn show(&self, gpu: &Gpu, frame: WindowFrame) {
+        gpu.queue.present(frame.0);
+    }
+
+    pub(super) fn format(&self) -> wgpu::TextureFormat {
+        self.config.format
+    }
+
+    fn configure(&self, gpu: &Gpu) {
+        self.surface.configure(&gpu.device, &self.config);
+    }
+}
+
+/// Vulkan, Metal or DX12 where there is one, else GL: asking for GL without a display is noisy.
+fn headless_adapters() -> Vec<wgpu::Adapter> {
+    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    let backends = descriptor.backends;
+    for only in [wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12, wgpu::Backends::GL] {
+        let backends = backends & only;
+        if backends.is_empty() {
+            continue;
+        }
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+        descriptor.backends = backends;
+        let instance = wgpu::Instance::new(descriptor);
+        let adapters = pollster::block_on(instance.enumerate_adapters(backends));
+        if !adapters.is_empty() {
+            return adapters;
+        }
+    }
+    Vec::new()
+}
+
+fn pick(adapters: Vec<wgpu::Adapter>, choice: &AdapterChoice) -> Result<wgpu::Adapter> {
+    if adapters.is_empty() {
+        return Err(Error::Gpu(
+            "no GPU adapter found, not even a software one; on Debian or Ubuntu: sudo apt-get install mesa-vulkan-drivers libvulkan1".into(),
+        ));
+    }
+    let names: Vec<String> = adapters.iter().map(describe).collect();
+    let fits = |adapter: &wgpu::Adapter| match choice {
+        AdapterChoice::Best => true,
+        AdapterChoice::Software => adapter.get_info().device_type == wgpu::DeviceType::Cpu,
+        AdapterChoice::Named(name) => describe(adapter).to_lowercase().contains(&name.to_lowercase()),
+    };
+    let best = adapters.into_iter().filter(fits).min_by_key(|adapter| rank(adapter.get_info().device_type));
+    best.ok_or_else(|| {
+        let wanted = match choice {
+            AdapterChoice::Named(name) => format!("no adapter is called '{name}'"),
+            _ => "no software adapter (sudo apt-get install mesa-vulkan-drivers)".into(),
+        };
+        Error::Gpu(format!("{wanted}; there are: {}", names.join("; ")))
+    })
+}
+
+fn rank(kind: wgpu::DeviceType) -> u32 {
+    match kind {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
+}
+
+fn describe(adapter: &wgpu::Adapter) -> String {
+    let info = adapter.get_info();
+    let kind = match info.device_type {
+        wgpu::DeviceType::Cpu => "software",
+        wgpu::DeviceType::IntegratedGpu => "integrated",
+        wgpu::DeviceType::DiscreteGpu => "discrete",
+        wgpu::DeviceType::VirtualGpu => "virtual",
+        wgpu::DeviceType::Other => "unknown kind",
+    };
+    format!("{} ({kind}, {:?}, {})", info.name, info.backend, info.driver_info)
+}
+
+fn one_line(error: &dyn std::error::Error) -> String {
+    error.to_string().replace('\n', " ")
+}

@@ -1,0 +1,365 @@
+//! The ground: patches in fixed arenas, one draw each.
+//!
+//! A patch's vertices, indices and normals are written once, when it is uploaded. A frame writes
+//! one instance of [`PatchInstance`] for each patch it draws and nothing else.
+
+use super::arena::Arena;
+use super::gpu::Gpu;
+use super::pipeline::{self, PipelineSpec};
+use super::target::create_texture;
+use crate::settings::View;
+use crate::terrain::mesh::{PatchMesh, PatchVertex};
+use crate::terrain::normals;
+use crate::world::{Layout, PatchKey};
+use bytemuck::{Pod, Zeroable};
+use std::collections::HashMap;
+
+const VERTEX_BYTES: u64 = 64 << 20;
+const INDEX_BYTES: u64 = 64 << 20;
+pub(super) const ATLAS_TEXELS: u32 = 4096;
+
+/// One drawn patch; `Patch` in shaders/ground.wgsl.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct PatchInstance {
+    pub origin: [i32; 2],
+    pub stride: i32,
+    pub level: u32,
+    pub morph: [f32; 4],
+    pub texel: [u32; 2],
+    pub first_index: u32,
+    pub first_vertex: u32,
+}
+
+/// What a frame says of a patch it draws.
+#[derive(Clone, Copy, Debug)]
+pub struct DrawPatch {
+    pub key: PatchKey,
+    /// Corner in samples, from the eye's cell.
+    pub origin: [i32; 2],
+    pub morph_from_m: f32,
+    pub morph_to_m: f32,
+    /// The patch is at least so far morphed to its parent.
+    pub least_morph: f32,
+    pub skirt_m: f32,
+    /// The patch reaches the border of the source.
+    pub cut: bool,
+}
+
+/// What was drawn.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroundCounts {
+    pub triangles: u64,
+    pub skirt_triangles: u64,
+    pub draws: u64,
+}
+
+pub struct Ground {
+    layout: Layout,
+    vertices: wgpu::Buffer,
+    /// Also the index buffer's words, two indices each, for the pulled vertices.
+    indices: wgpu::Buffer,
+    atlas: wgpu::Texture,
+    instances: wgpu::Buffer,
+    bind_group: wgpu::BindGroup,
+    pipelines: HashMap<(View, bool), wgpu::RenderPipeline>,
+    vertex_arena: Arena,
+    index_arena: Arena,
+    texel_slots: Vec<u32>,
+    patches: HashMap<PatchKey, Resident>,
+}
+
+/// Where a patch lies.
+#[derive(Clone, Copy)]
+struct Resident {
+    first_vertex: u32,
+    vertices: u32,
+    first_word: u32,
+    indices: u32,
+    ground_indices: u32,
+    texel_slot: u32,
+}
+
+impl Ground {
+    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: wgpu::TextureFormat, layout: Layout) -> Self {
+        let buffer = |label, size, usage| {
+            gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some(label),
+                size,
+                usage: usage | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        };
+        let storage = wgpu::BufferUsages::STORAGE;
+        let vertices = buffer("patch vertices", VERTEX_BYTES, storage | wgpu::BufferUsages::VERTEX);
+        let indices = buffer("patch indices", INDEX_BYTES, storage | wgpu::BufferUsages::INDEX);
+        let instances = buffer("patch instances", instance_bytes(1024), wgpu::BufferUsages::VERTEX);
+        let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
+        let atlas = create_texture(gpu, "patch normals", [ATLAS_TEXELS; 2], wgpu::TextureFormat::Rgba8Snorm, usage);
+        let group_layout = group_layout(gpu);
+        let bind_group = bind_group(gpu, &group_layout, &atlas, &vertices, &indices);
+        let (page_vertices, page_words) = page_lengths(&layout);
+        let per_row = ATLAS_TEXELS / (layout.lattice_cells(layout.coarsest()) + 1);
+        Ground {
+            vertex_arena: Arena::new(page_vertices, (VERTEX_BYTES / (page_vertices as u64 * 12)) as u32),
+            index_arena: Arena::new(page_words, (INDEX_BYTES / (page_words as u64 * 4)) as u32),
+            texel_slots: (0..per_row * per_row).rev().collect(),
+            pipelines: pipelines(gpu, globals, &group_layout, format),
+            patches: HashMap::new(),
+            layout,
+            vertices,
+            indices,
+            atlas,
+            instances,
+            bind_group,
+        }
+    }
+
+    /// Writes a patch into free slots; false when there are none.
+    pub(super) fn upload(&mut self, gpu: &Gpu, key: PatchKey, mesh: &PatchMesh, normals: &[[i8; 4]]) -> bool {
+        self.remove(key);
+        let Some(resident) = self.take_slots(mesh) else {
+            return false;
+        };
+        let vertex_bytes = bytemuck::cast_slice::<PatchVertex, u8>(&mesh.vertices);
+        gpu.queue.write_buffer(&self.vertices, resident.first_vertex as u64 * 12, vertex_bytes);
+        let mut index_words = mesh.indices.clone();
+        // Writes go by whole words.
+        index_words.resize(index_words.len().next_multiple_of(2), 0);
+        gpu.queue.write_buffer(&self.indices, resident.first_word as u64 * 4, bytemuck::cast_slice(&index_words));
+        self.write_normals(gpu, key, resident.texel_slot, normals);
+        self.patches.insert(key, resident);
+        true
+    }
+
+    pub(super) fn remove(&mut self, key: PatchKey) {
+        if let Some(resident) = self.patches.remove(&key) {
+            self.vertex_arena.give_back(resident.first_vertex, resident.vertices);
+            self.index_arena.give_back(resident.first_word, resident.indices.div_ceil(2));
+            self.texel_slots.push(resident.texel_slot);
+        }
+    }
+
+    /// Patches in memory by level.
+    pub(super) fn resident(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.layout.levels as usize];
+        self.patches.keys().for_each(|key| counts[key.level as usize] += 1);
+        counts
+    }
+
+    /// Bytes of slots in use.
+    pub(super) fn used_bytes(&self) -> u64 {
+        let side = normals::texels(&self.layout, self.layout.coarsest()) as u64;
+        self.vertex_arena.used() * 12 + self.index_arena.used() * 4 + self.patches.len() as u64 * side * side * 4
+    }
+
+    pub(super) fn draw(
+        &mut self,
+        gpu: &Gpu,
+        pass: &mut wgpu::RenderPass,
+        view: View,
+        draws: &[DrawPatch],
+    ) -> GroundCounts {
+        let instances: Vec<PatchInstance> = draws.iter().filter_map(|draw| self.instance(draw)).collect();
+        if self.instances.size() < instance_bytes(instances.len()) {
+            self.instances = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("patch instances"),
+                size: instance_bytes(instances.len().next_power_of_two()),
+                usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+        }
+        gpu.queue.write_buffer(&self.instances, 0, bytemuck::cast_slice(&instances));
+        pass.set_bind_group(1, &self.bind_group, &[]);
+        let pulled = view == View::Wireframe;
+        if pulled {
+            pass.set_vertex_buffer(0, self.instances.slice(..));
+        } else {
+            pass.set_vertex_buffer(0, self.vertices.slice(..));
+            pass.set_vertex_buffer(1, self.instances.slice(..));
+            pass.set_index_buffer(self.indices.slice(..), wgpu::IndexFormat::Uint16);
+        }
+        let mut counts = GroundCounts::default();
+        let mut last_cut = None;
+        for (number, draw) in draws.iter().filter(|draw| self.patches.contains_key(&draw.key)).enumerate() {
+            if last_cut != Some(draw.cut) {
+                pass.set_pipeline(&self.pipelines[&(view, draw.cut)]);
+                last_cut = Some(draw.cut);
+            }
+            let patch = self.patches[&draw.key];
+            let indices = if draw.skirt_m > 0.0 { patch.indices } else { patch.ground_indices };
+            let instance = number as u32..number as u32 + 1;
+            if pulled {
+                pass.draw(0..indices, instance);
+            } else {
+                let first = patch.first_word * 2;
+                pass.draw_indexed(first..first + indices, patch.first_vertex as i32, instance);
+            }
+            counts.draws += 1;
+            counts.triangles += patch.ground_indices as u64 / 3;
+            counts.skirt_triangles += (indices - patch.ground_indices) as u64 / 3;
+        }
+        counts
+    }
+
+    fn instance(&self, draw: &DrawPatch) -> Option<PatchInstance> {
+        let patch = self.patches.get(&draw.key)?;
+        let length = draw.morph_to_m - draw.morph_from_m;
+        let per_metre = if length > 0.0 { 1.0 / length } else { 0.0 };
+        let (x, z) = self.texel_corner(patch.texel_slot);
+        Some(PatchInstance {
+            origin: draw.origin,
+            stride: self.layout.stride(draw.key.level) as i32,
+            level: draw.key.level as u32,
+            morph: [draw.morph_from_m, per_metre, draw.least_morph, draw.skirt_m],
+            texel: [x, z],
+            first_index: patch.first_word * 2,
+            first_vertex: patch.first_vertex,
+        })
+    }
+
+    /// Takes one slot of each kind, or none at all.
+    fn take_slots(&mut self, mesh: &PatchMesh) -> Option<Resident> {
+        let (vertices, indices) = (mesh.vertices.len() as u32, mesh.indices.len() as u32);
+        let texel_slot = *self.texel_slots.last()?;
+        let first_vertex = self.vertex_arena.take(vertices)?;
+        let Some(first_word) = self.index_arena.take(indices.div_ceil(2)) else {
+            self.vertex_arena.give_back(first_vertex, vertices);
+            return None;
+        };
+        self.texel_slots.pop();
+        let ground_indices = mesh.ground_indices;
+        Some(Resident { first_vertex, vertices, first_word, indices, ground_indices, texel_slot })
+    }
+
+    fn texel_corner(&self, slot: u32) -> (u32, u32) {
+        let side = normals::texels(&self.layout, self.layout.coarsest());
+        let per_row = ATLAS_TEXELS / side;
+        (slot % per_row * side, slot / per_row * side)
+    }
+
+    fn write_normals(&self, gpu: &Gpu, key: PatchKey, slot: u32, normals: &[[i8; 4]]) {
+        let side = normals::texels(&self.layout, key.level);
+        let (x, y) = self.texel_corner(slot);
+        let mut place = self.atlas.as_image_copy();
+        place.origin = wgpu::Origin3d { x, y, z: 0 };
+        gpu.queue.write_texture(
+            place,
+            bytemuck::cast_slice(normals),
+            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(side * 4), rows_per_image: None },
+            wgpu::Extent3d { width: side, height: side, depth_or_array_layers: 1 },
+        );
+    }
+}
+
+fn instance_bytes(count: usize) -> u64 {
+    (count.max(1) * size_of::<PatchInstance>()) as u64
+}
+
+/// Vertices and index words of the largest patch: its whole lattice and four skirts.
+fn page_lengths(layout: &Layout) -> (u32, u32) {
+    let n = layout.lattice_cells(layout.coarsest());
+    let vertices = ((n + 1) * (n + 1) + 4 * (n + 1)).min(u16::MAX as u32);
+    let indices = 6 * n * n + 24 * n;
+    (vertices, indices.div_ceil(2))
+}
+
+fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
+    let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
+    let texture = wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable: true },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let storage = wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Storage { read_only: true },
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        label: Some("ground"),
+        entries: &[
+            entry(0, wgpu::ShaderStages::FRAGMENT, texture),
+            entry(1, wgpu::ShaderStages::FRAGMENT, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering)),
+            entry(2, wgpu::ShaderStages::VERTEX, storage),
+            entry(3, wgpu::ShaderStages::VERTEX, storage),
+        ],
+    })
+}
+
+fn bind_group(
+    gpu: &Gpu,
+    layout: &wgpu::BindGroupLayout,
+    atlas: &wgpu::Texture,
+    vertices: &wgpu::Buffer,
+    indices: &wgpu::Buffer,
+) -> wgpu::BindGroup {
+    let sampler = gpu.device.create_sampler(&wgpu::SamplerDescriptor {
+        label: Some("normals"),
+        mag_filter: wgpu::FilterMode::Linear,
+        min_filter: wgpu::FilterMode::Linear,
+        ..Default::default()
+    });
+    let view = atlas.create_view(&Default::default());
+    let resources = [
+        wgpu::BindingResource::TextureView(&view),
+        wgpu::BindingResource::Sampler(&sampler),
+        vertices.as_entire_binding(),
+        indices.as_entire_binding(),
+    ];
+    let entries: Vec<_> = (0..).zip(resources).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
+    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor { label: Some("ground"), layout, entries: &entries })
+}
+
+fn pipelines(
+    gpu: &Gpu,
+    globals: &wgpu::BindGroupLayout,
+    group: &wgpu::BindGroupLayout,
+    format: wgpu::TextureFormat,
+) -> HashMap<(View, bool), wgpu::RenderPipeline> {
+    let module = pipeline::shader(gpu, "ground", include_str!("../../shaders/ground.wgsl"));
+    let layout = pipeline::layout(gpu, "ground", &[globals, group]);
+    let per_vertex = wgpu::vertex_attr_array![0 => Uint16x2, 1 => Sint32x2];
+    let per_patch = wgpu::vertex_attr_array![
+        2 => Sint32x2, 3 => Sint32, 4 => Uint32, 5 => Float32x4, 6 => Uint32x2, 7 => Uint32, 8 => Uint32
+    ];
+    let vertices = wgpu::VertexBufferLayout {
+        array_stride: size_of::<PatchVertex>() as u64,
+        step_mode: wgpu::VertexStepMode::Vertex,
+        attributes: &per_vertex,
+    };
+    let instances = wgpu::VertexBufferLayout {
+        array_stride: size_of::<PatchInstance>() as u64,
+        step_mode: wgpu::VertexStepMode::Instance,
+        attributes: &per_patch,
+    };
+    let create = |view: View, cut: bool| {
+        let fragment = match view {
+            View::Shaded => "fs_shaded",
+            View::Wireframe => "fs_wireframe",
+            View::Level => "fs_level",
+            View::Hole => "fs_hole",
+        };
+        let (vertex, buffers): (_, &[_]) = if view == View::Wireframe {
+            ("vs_pulled", &[Some(instances.clone())])
+        } else {
+            ("vs_indexed", &[Some(vertices.clone()), Some(instances.clone())])
+        };
+        let spec = PipelineSpec {
+            label: "ground",
+            layout: &layout,
+            module: &module,
+            vertex,
+            fragment,
+            buffers,
+            constants: &[("CUT", cut as u32 as f64)],
+            cull: view != View::Hole,
+            blend: None,
+            writes_depth: true,
+            format,
+        };
+        pipeline::create(gpu, &spec)
+    };
+    let keys = View::ALL.into_iter().flat_map(|view| [(view, false), (view, true)]);
+    keys.map(|(view, cut)| ((view, cut), create(view, cut))).collect()
+}

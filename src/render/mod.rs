@@ -1,0 +1,19 @@
+//! Everything that touches the GPU: the only layer that names `wgpu`.
+//!
+//! One file here and one shader for each thing drawn; a renderer holds what never changes, a
+//! draw gets plain data. It knows nothing of streaming: patches come as bytes and go by key.
+
+pub mod arena;
+pub mod gpu;
+pub mod ground;
+pub mod painter;
+pub mod sky;
+pub mod target;
+pub mod water;
+
+mod pipeline;
+mod renderer;
+
+pub use gpu::{AdapterChoice, Gpu, WindowSurface};
+pub use renderer::{DrawPatch, FrameView, Globals, Renderer, split_eye};
+pub use target::Picture;

@@ -1,0 +1,243 @@
+//! One picture: ground, sky, water, overlay, in that order.
+
+use super::gpu::{Gpu, WindowFrame, WindowSurface};
+use super::ground::{Ground, GroundCounts};
+use super::painter::{OverlayShapes, Painter};
+use super::sky::Sky;
+use super::target::{PICTURE_FORMAT, PictureTarget, create_depth};
+use super::water::Water;
+use crate::settings::{Settings, View};
+use crate::terrain::camera::Viewpoint;
+use crate::terrain::mesh::PatchMesh;
+use crate::world::{Meta, PatchKey};
+use bytemuck::{Pod, Zeroable};
+use glam::{DVec3, IVec2, Vec3, Vec4};
+
+pub use super::ground::DrawPatch;
+
+/// What every pass of a frame sees; `Globals` in shaders/common.wgsl.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Globals {
+    pub clip_from_eye: [[f32; 4]; 4],
+    pub ray_forward: [f32; 4],
+    pub ray_right: [f32; 4],
+    pub ray_up: [f32; 4],
+    pub sun: [f32; 4],
+    pub spacing_m: [f32; 2],
+    pub unit_m: f32,
+    pub exaggeration: f32,
+    pub eye_cell: [i32; 2],
+    pub eye_units: i32,
+    pub has_sea: u32,
+    pub eye_rest_m: [f32; 3],
+    pub sea_m: f32,
+    pub last_sample: [f32; 2],
+    pub eye_height_m: f32,
+    pub fog_m: f32,
+    pub ground_low_m: f32,
+    pub ground_high_m: f32,
+    pub atlas_texels: f32,
+    pub wire_px: f32,
+}
+
+/// What a frame shows.
+pub struct FrameView<'a> {
+    pub meta: &'a Meta,
+    pub viewpoint: &'a Viewpoint,
+    pub settings: &'a Settings,
+    pub draws: &'a [DrawPatch],
+    pub seconds: f64,
+}
+
+/// Draws one world, in one colour format.
+pub struct Renderer {
+    globals: wgpu::Buffer,
+    globals_group: wgpu::BindGroup,
+    ground: Ground,
+    sky: Sky,
+    water: Water,
+    depth: Option<([u32; 2], wgpu::TextureView)>,
+}
+
+impl Renderer {
+    /// A renderer of pictures that are read back.
+    pub fn for_pictures(gpu: &Gpu, meta: &Meta) -> Self {
+        Self::new(gpu, meta, PICTURE_FORMAT)
+    }
+
+    pub fn for_window(gpu: &Gpu, meta: &Meta, surface: &WindowSurface) -> Self {
+        Self::new(gpu, meta, surface.format())
+    }
+
+    /// Writes a patch into GPU memory; false when it does not fit.
+    pub fn upload(&mut self, gpu: &Gpu, key: PatchKey, mesh: &PatchMesh, normals: &[[i8; 4]]) -> bool {
+        self.ground.upload(gpu, key, mesh, normals)
+    }
+
+    pub fn remove(&mut self, key: PatchKey) {
+        self.ground.remove(key);
+    }
+
+    /// Patches in GPU memory by level.
+    pub fn resident(&self) -> Vec<u64> {
+        self.ground.resident()
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        self.ground.used_bytes()
+    }
+
+    pub fn draw_picture(&mut self, gpu: &Gpu, frame: &FrameView, target: &PictureTarget, size: [u32; 2]) -> GroundCounts {
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        let counts = self.encode(gpu, &mut encoder, frame, &target.view, size);
+        gpu.queue.submit([encoder.finish()]);
+        counts
+    }
+
+    /// Draws a window's frame and the overlay over it, if there is one.
+    pub fn draw_window(
+        &mut self,
+        gpu: &Gpu,
+        frame: &FrameView,
+        window: &WindowFrame,
+        overlay: Option<(&mut Painter, OverlayShapes)>,
+    ) -> GroundCounts {
+        let view = window.0.texture.create_view(&Default::default());
+        let size = [window.0.texture.width(), window.0.texture.height()];
+        let mut encoder = gpu.device.create_command_encoder(&Default::default());
+        let counts = self.encode(gpu, &mut encoder, frame, &view, size);
+        if let Some((painter, shapes)) = overlay {
+            painter.paint(gpu, &mut encoder, &view, size, shapes);
+        }
+        gpu.queue.submit([encoder.finish()]);
+        counts
+    }
+
+    fn new(gpu: &Gpu, meta: &Meta, format: wgpu::TextureFormat) -> Self {
+        let globals = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("globals"),
+            size: size_of::<Globals>() as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("globals"),
+            entries: &[wgpu::BindGroupLayoutEntry {
+                binding: 0,
+                visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Uniform,
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            }],
+        });
+        let globals_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("globals"),
+            layout: &layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: globals.as_entire_binding() }],
+        });
+        Renderer {
+            ground: Ground::new(gpu, &layout, format, meta.layout),
+            sky: Sky::new(gpu, &layout, format),
+            water: Water::new(gpu, &layout, format),
+            depth: None,
+            globals,
+            globals_group,
+        }
+    }
+
+    fn encode(
+        &mut self,
+        gpu: &Gpu,
+        encoder: &mut wgpu::CommandEncoder,
+        frame: &FrameView,
+        target: &wgpu::TextureView,
+        size: [u32; 2],
+    ) -> GroundCounts {
+        gpu.queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals(frame)));
+        if self.depth.as_ref().is_none_or(|(depth_size, _)| *depth_size != size) {
+            self.depth = Some((size, create_depth(gpu, size)));
+        }
+        let depth = &self.depth.as_ref().expect("it was just made").1;
+        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+            label: Some("world"),
+            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                view: target,
+                depth_slice: None,
+                resolve_target: None,
+                ops: wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color::BLACK), store: wgpu::StoreOp::Store },
+            })],
+            depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
+                view: depth,
+                depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(0.0), store: wgpu::StoreOp::Discard }),
+                stencil_ops: None,
+            }),
+            ..Default::default()
+        });
+        pass.set_bind_group(0, &self.globals_group, &[]);
+        let view = frame.settings.view;
+        let counts = self.ground.draw(gpu, &mut pass, view, frame.draws);
+        if view != View::Hole {
+            self.sky.draw(&mut pass);
+        }
+        let watery = view == View::Shaded && frame.settings.water && frame.meta.sea_level_m.is_some();
+        if watery {
+            self.water.draw(&mut pass);
+        }
+        counts
+    }
+}
+
+/// Where the eye is as whole samples and height units, and the rest in metres.
+pub fn split_eye(meta: &Meta, exaggeration: f64, eye: DVec3) -> (IVec2, i32, Vec3) {
+    let unit_m = height_unit_m(meta, exaggeration);
+    let cell = |metres: f64, spacing: f64| ((metres / spacing).floor()).clamp(-1e9, 1e9);
+    let (x, z) = (cell(eye.x, meta.spacing_m[0]), cell(eye.z, meta.spacing_m[1]));
+    // Heights reach a quarter of an i32's range to either side; so may the eye's whole part.
+    let units = (eye.y / unit_m).floor().clamp(-(2f64.powi(29)), 2f64.powi(29));
+    let rest = eye - DVec3::new(x * meta.spacing_m[0], units * unit_m, z * meta.spacing_m[1]);
+    (IVec2::new(x as i32, z as i32), units as i32, rest.as_vec3())
+}
+
+/// Metres a unit of the heights in vertices, as drawn.
+fn height_unit_m(meta: &Meta, exaggeration: f64) -> f64 {
+    meta.height_step_m * exaggeration / meta.layout.height_units() as f64
+}
+
+fn globals(frame: &FrameView) -> Globals {
+    let FrameView { meta, viewpoint, settings, .. } = *frame;
+    let exaggeration = settings.lod.exaggeration;
+    let (eye_cell, eye_units, eye_rest) = split_eye(meta, exaggeration, viewpoint.eye);
+    let [azimuth, height] = [settings.sun_azimuth_deg, settings.sun_height_deg].map(f64::to_radians);
+    let sun = DVec3::new(azimuth.sin() * height.cos(), height.sin(), -azimuth.cos() * height.cos());
+    let forward = viewpoint.ray(0.5, 0.5);
+    let right = viewpoint.ray(1.0, 0.5) - forward;
+    let up = viewpoint.ray(0.5, 0.0) - forward;
+    let ray = |v: DVec3| v.as_vec3().extend(0.0).to_array();
+    let step_m = meta.height_step_m * exaggeration;
+    Globals {
+        clip_from_eye: viewpoint.clip_from_eye.to_cols_array_2d(),
+        ray_forward: ray(forward),
+        ray_right: ray(right),
+        ray_up: ray(up),
+        sun: Vec4::from((sun.as_vec3(), frame.seconds as f32)).to_array(),
+        spacing_m: meta.spacing_m.map(|spacing| spacing as f32),
+        unit_m: height_unit_m(meta, exaggeration) as f32,
+        exaggeration: exaggeration as f32,
+        eye_cell: eye_cell.to_array(),
+        eye_units,
+        has_sea: u32::from(meta.sea_level_m.is_some() && settings.water),
+        eye_rest_m: eye_rest.to_array(),
+        sea_m: (meta.sea_level_m.unwrap_or(0.0) * exaggeration) as f32,
+        last_sample: meta.layout.size_cells.map(|cells| cells as f32),
+        eye_height_m: viewpoint.eye.y as f32,
+        fog_m: settings.fog_m as f32,
+        ground_low_m: (meta.height_range[0] as f64 * step_m) as f32,
+        ground_high_m: (meta.height_range[1] as f64 * step_m) as f32,
+        atlas_texels: super::ground::ATLAS_TEXELS as f32,
+        wire_px: 0.9,
+    }
+}

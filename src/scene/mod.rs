@@ -1,0 +1,208 @@
+//! A world that is flown over: the one place where streaming and rendering meet.
+//!
+//! [`Scene::frame`] is a whole frame: select, stream, cull, draw. Windows, screenshots and tests
+//! all call it. Time comes as an argument, so a screenshot has none.
+
+mod cull;
+pub mod hole_check;
+
+use crate::error::{Error, Result};
+use crate::render::target::PictureTarget;
+use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
+use crate::render::gpu::WindowFrame;
+use crate::render::painter::{OverlayShapes, Painter};
+use crate::settings::{Settings, Stats};
+use crate::stream::plan::PlanLimits;
+use crate::stream::{BuiltPatch, Streamer};
+use crate::terrain::camera::{Pose, Viewpoint};
+use crate::terrain::lod::{self, Range, Selection};
+use crate::world::{PatchKey, World};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Seconds over which a patch that comes late takes its own shape.
+const FADE_S: f64 = 0.3;
+/// Patches that go at once when there is no room.
+const EVICTED_AT_ONCE: usize = 64;
+
+/// What is drawn to.
+pub enum Target<'a> {
+    Picture { target: &'a PictureTarget, size: [u32; 2] },
+    Window { frame: &'a WindowFrame, size: [u32; 2], overlay: Option<(&'a mut Painter, OverlayShapes)> },
+}
+
+impl Target<'_> {
+    fn size(&self) -> [u32; 2] {
+        match self {
+            Target::Picture { size, .. } | Target::Window { size, .. } => *size,
+        }
+    }
+}
+
+/// What the scene remembers of a patch on the GPU.
+#[derive(Clone, Copy)]
+struct Loaded {
+    error_m: f32,
+    parent_error_m: f32,
+    at_s: f64,
+}
+
+pub struct Scene {
+    world: Arc<World>,
+    streamer: Streamer,
+    renderer: Renderer,
+    loaded: HashMap<PatchKey, Loaded>,
+    adapter: String,
+    /// Bytes uploaded since the last frame was drawn.
+    upload_bytes: u64,
+    over_budget: bool,
+}
+
+impl Scene {
+    /// Opens a scene whose pictures are read back.
+    pub fn for_pictures(gpu: &Gpu, world: Arc<World>) -> Result<Self> {
+        let renderer = Renderer::for_pictures(gpu, &world.meta);
+        Self::new(gpu, world, renderer)
+    }
+
+    pub fn for_window(gpu: &Gpu, world: Arc<World>, surface: &WindowSurface) -> Result<Self> {
+        let renderer = Renderer::for_window(gpu, &world.meta, surface);
+        Self::new(gpu, world, renderer)
+    }
+
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Draws one frame; `seconds` is the time of all that moves.
+    pub fn frame(&mut self, gpu: &Gpu, pose: &Pose, settings: &Settings, seconds: f64, target: Target) -> Stats {
+        let viewpoint = Viewpoint::new(pose, settings.fov_deg, target.size());
+        let (ranges, selection) = self.update(gpu, &viewpoint, settings, seconds);
+        let draws = cull::draw_list(self, &viewpoint, settings, &ranges, &selection, seconds);
+        let view = FrameView { meta: &self.world.meta, viewpoint: &viewpoint, settings, draws: &draws, seconds };
+        let counts = match target {
+            Target::Picture { target, size } => self.renderer.draw_picture(gpu, &view, target, size),
+            Target::Window { frame, overlay, .. } => self.renderer.draw_window(gpu, &view, frame, overlay),
+        };
+        let mut patches_drawn = vec![0; self.world.meta.layout.levels as usize];
+        draws.iter().for_each(|draw| patches_drawn[draw.key.level as usize] += 1);
+        let errors = cull::drawn_errors(self, &viewpoint, settings, &selection, &draws);
+        Stats {
+            adapter: self.adapter.clone(),
+            triangles: counts.triangles,
+            skirt_triangles: counts.skirt_triangles,
+            draws: counts.draws,
+            patches_drawn,
+            patches_resident: self.renderer.resident(),
+            patches_missing: selection.wants.len() as u64,
+            upload_bytes: std::mem::take(&mut self.upload_bytes),
+            gpu_bytes: self.renderer.used_bytes(),
+            largest_drawn_error_m: errors.metres,
+            largest_error_px: errors.pixels,
+            ranges,
+            over_budget: self.over_budget,
+            stream: self.streamer.stats(),
+        }
+    }
+
+    /// Streams until all that a camera wants is there; an error when it takes longer than
+    /// `timeout`.
+    pub fn settle(&mut self, gpu: &Gpu, pose: &Pose, settings: &Settings, size: [u32; 2], timeout: Duration) -> Result<()> {
+        let start = Instant::now();
+        let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
+        loop {
+            let elapsed = start.elapsed();
+            // Patches that arrive while settling are long there when the picture is drawn.
+            let (_, selection) = self.update(gpu, &viewpoint, settings, elapsed.as_secs_f64() - 1e6);
+            if selection.wants.is_empty() {
+                return Ok(());
+            }
+            if elapsed > timeout {
+                return Err(Error::Check(format!(
+                    "streaming did not settle within {:.0} s: {} patches are missing, {} failed (try a longer --settle-timeout)",
+                    timeout.as_secs_f64(),
+                    selection.wants.len(),
+                    self.streamer.stats().failed
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Metres of the ground's height as drawn, from the finest heights in memory.
+    pub fn ground_height_m(&self, x_m: f64, z_m: f64, exaggeration: f64) -> f64 {
+        let meta = &self.world.meta;
+        let steps = self.streamer.ground_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
+        steps * meta.height_step_m * exaggeration
+    }
+
+    fn new(gpu: &Gpu, world: Arc<World>, renderer: Renderer) -> Result<Self> {
+        let bad = |error: crate::world::FormatError| Error::Usage(format!("this world cannot be flown: {error}"));
+        let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().saturating_sub(1).max(1));
+        let mut streamer = Streamer::open(world.clone(), workers, PlanLimits::default()).map_err(bad)?;
+        let roots = streamer.build_roots().map_err(bad)?;
+        let adapter = gpu.describe();
+        let mut scene = Scene {
+            world,
+            streamer,
+            renderer,
+            loaded: HashMap::new(),
+            adapter,
+            upload_bytes: 0,
+            over_budget: false,
+        };
+        for root in roots {
+            if !scene.put(gpu, &root, f64::NEG_INFINITY) {
+                return Err(Error::Gpu("the coarsest patches alone do not fit into GPU memory".into()));
+            }
+        }
+        Ok(scene)
+    }
+
+    /// Selects and streams: everything of a frame but the drawing.
+    fn update(&mut self, gpu: &Gpu, viewpoint: &Viewpoint, settings: &Settings, seconds: f64) -> (Vec<Range>, Selection) {
+        let meta = &self.world.meta;
+        let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
+        let selection = lod::select(meta, &ranges, settings.lod.exaggeration, viewpoint, &self.streamer);
+        if self.streamer.is_full() {
+            self.make_room();
+        }
+        let budget = settings.upload_budget_bytes;
+        for patch in self.streamer.update(&selection.wants, &selection.visited, budget, seconds) {
+            self.take(gpu, &patch, seconds);
+        }
+        (ranges, selection)
+    }
+
+    /// Takes a patch onto the GPU, at the cost of others that nobody has visited for longest.
+    fn take(&mut self, gpu: &Gpu, patch: &BuiltPatch, seconds: f64) {
+        let fits = self.put(gpu, patch, seconds) || {
+            self.make_room();
+            self.put(gpu, patch, seconds)
+        };
+        if fits {
+            self.streamer.loaded(patch.key);
+        } else {
+            self.streamer.refused(patch.key, seconds);
+        }
+        self.over_budget = !fits;
+    }
+
+    fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch, seconds: f64) -> bool {
+        let fits = self.renderer.upload(gpu, patch.key, &patch.mesh, &patch.normals);
+        if fits {
+            self.upload_bytes += patch.bytes() as u64;
+            let loaded = Loaded { error_m: patch.error_m, parent_error_m: patch.parent_error_m, at_s: seconds };
+            self.loaded.insert(patch.key, loaded);
+        }
+        fits
+    }
+
+    fn make_room(&mut self) {
+        for key in self.streamer.make_room(EVICTED_AT_ONCE) {
+            self.renderer.remove(key);
+            self.loaded.remove(&key);
+        }
+    }
+}

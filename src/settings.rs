@@ -1,0 +1,103 @@
+//! Every knob and every counter, as plain data.
+//!
+//! The overlay edits `Settings` and shows `Stats`; command-line flags fill the same struct, and
+//! scripts read the same counters.
+
+use crate::stream::StreamStats;
+use crate::terrain::lod::{LodSettings, Range};
+use crate::world::PatchKey;
+use serde::Serialize;
+
+/// How the ground is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub enum View {
+    /// As it might look.
+    #[default]
+    Shaded,
+    /// Its triangles, coloured by level.
+    Wireframe,
+    /// Its patches' levels as colours.
+    Level,
+    /// Green where the ground shows its face, red where a back face comes first, black where
+    /// there is none; no sky, no water.
+    Hole,
+}
+
+impl View {
+    /// The views a user goes through.
+    pub const ALL: [View; 4] = [View::Shaded, View::Wireframe, View::Level, View::Hole];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            View::Shaded => "shaded",
+            View::Wireframe => "wireframe",
+            View::Level => "levels",
+            View::Hole => "hole check",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub lod: LodSettings,
+    pub view: View,
+    /// Vertical field of view in degrees.
+    pub fov_deg: f64,
+    /// Degrees clockwise from north, and above the horizon.
+    pub sun_azimuth_deg: f64,
+    pub sun_height_deg: f64,
+    /// Metres over which the air thickens.
+    pub fog_m: f64,
+    pub water: bool,
+    pub skirts: bool,
+    /// The camera stays this far above the ground, where it is kept above at all.
+    pub clearance_m: Option<f64>,
+    /// Bytes of patches that go to the GPU a frame.
+    pub upload_budget_bytes: usize,
+    /// A patch that is left out, to prove that a check notices.
+    pub hidden_patch: Option<PatchKey>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            lod: LodSettings::default(),
+            view: View::Shaded,
+            fov_deg: 60.0,
+            sun_azimuth_deg: 300.0,
+            sun_height_deg: 38.0,
+            fog_m: 60_000.0,
+            water: true,
+            skirts: true,
+            clearance_m: Some(2.0),
+            upload_budget_bytes: 4 << 20,
+            hidden_patch: None,
+        }
+    }
+}
+
+/// What the last frame was made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    pub adapter: String,
+    /// Triangles of the ground that were drawn; skirts are counted apart.
+    pub triangles: u64,
+    pub skirt_triangles: u64,
+    pub draws: u64,
+    /// By level, finest first.
+    pub patches_drawn: Vec<u64>,
+    pub patches_resident: Vec<u64>,
+    /// Patches that are wanted and not loaded.
+    pub patches_missing: u64,
+    /// Bytes of patches that went to the GPU in this frame.
+    pub upload_bytes: u64,
+    pub gpu_bytes: u64,
+    /// The largest stored error that was drawn, in metres as drawn.
+    pub largest_drawn_error_m: f64,
+    /// A bound on the error on screen in the middle of the picture.
+    pub largest_error_px: f64,
+    pub ranges: Vec<Range>,
+    /// True when the GPU budget made the cut coarser than asked.
+    pub over_budget: bool,
+    pub stream: StreamStats,
+}

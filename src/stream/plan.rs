@@ -1,0 +1,339 @@
+//! What to read, build and drop next: pure decisions, tested without a thread.
+//!
+//! Every stream patch has one state per level (a *section*): unprepared, preparing, prepared, or
+//! failed; every patch of a prepared section is unloaded, loading, loaded or failed. A section
+//! needs the heights of the coarser one under it, so what is ordered for a want is the coarsest
+//! link that is missing. Every job has a ticket; an arrival whose ticket is not the one that its
+//! section or patch waits for is dropped. What fails waits, twice as long each time.
+//!
+//! Invariants: at most `max_jobs` tickets are open; the global repository is never dropped; a
+//! patch visited in the current frame is never dropped.
+
+use super::{BuiltPatch, StreamStats};
+use crate::terrain::lod::Want;
+use crate::world::{FormatError, HeightGrid, Layout, PatchKey, Section, SectionKey};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub type Ticket = u64;
+
+const FIRST_PAUSE_S: f64 = 0.25;
+const LONGEST_PAUSE_S: f64 = 30.0;
+
+#[derive(Clone, Copy, Debug)]
+pub struct PlanLimits {
+    /// Most jobs at the workers at a time.
+    pub max_jobs: usize,
+    /// Most patches loaded or loading.
+    pub max_patches: usize,
+    /// Bytes of sections kept in memory besides the global repository.
+    pub section_bytes: usize,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        PlanLimits { max_jobs: 64, max_patches: 3000, section_bytes: 512 << 20 }
+    }
+}
+
+/// Work for a worker.
+#[derive(Debug)]
+pub enum Job {
+    Prepare { ticket: Ticket, key: SectionKey, coarser: Option<Arc<HeightGrid>> },
+    Build { ticket: Ticket, key: PatchKey, section: Arc<Section>, parent: Option<Arc<Section>> },
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub enum Done {
+    Prepared { ticket: Ticket, key: SectionKey, result: Result<Section, FormatError> },
+    Built { ticket: Ticket, key: PatchKey, result: Result<BuiltPatch, FormatError> },
+}
+
+/// What the streamer must know of an arrival.
+#[derive(Debug)]
+pub enum Event {
+    Built(BuiltPatch),
+    /// Said once for each section and patch.
+    FirstFailure(String),
+}
+
+#[derive(Debug)]
+struct Pause {
+    tries: u32,
+    until_s: f64,
+}
+
+#[derive(Debug)]
+enum SectionState {
+    Preparing(Ticket),
+    Prepared { section: Arc<Section>, visited: u64 },
+    Failed(Pause),
+}
+
+#[derive(Debug)]
+enum PatchState {
+    Loading { ticket: Ticket, visited: u64 },
+    Loaded { visited: u64 },
+    Failed(Pause),
+}
+
+pub struct Plan {
+    layout: Layout,
+    limits: PlanLimits,
+    sections: HashMap<SectionKey, SectionState>,
+    patches: HashMap<PatchKey, PatchState>,
+    /// How often what failed has failed; outlives the state, so that pauses grow.
+    section_tries: HashMap<SectionKey, u32>,
+    patch_tries: HashMap<PatchKey, u32>,
+    last_ticket: Ticket,
+    open_tickets: usize,
+    frame: u64,
+}
+
+impl Plan {
+    pub fn new(layout: Layout, limits: PlanLimits) -> Self {
+        Plan {
+            layout,
+            limits,
+            sections: HashMap::new(),
+            patches: HashMap::new(),
+            section_tries: HashMap::new(),
+            patch_tries: HashMap::new(),
+            last_ticket: 0,
+            open_tickets: 0,
+            frame: 0,
+        }
+    }
+
+    /// Takes a section of the global repository.
+    pub fn keep_forever(&mut self, section: Arc<Section>) {
+        self.sections.insert(section.key, SectionState::Prepared { section, visited: u64::MAX });
+    }
+
+    pub fn section(&self, key: SectionKey) -> Option<&Arc<Section>> {
+        match self.sections.get(&key) {
+            Some(SectionState::Prepared { section, .. }) => Some(section),
+            _ => None,
+        }
+    }
+
+    pub fn is_loaded(&self, key: PatchKey) -> bool {
+        matches!(self.patches.get(&key), Some(PatchState::Loaded { .. }))
+    }
+
+    /// A coarsest patch, loaded before the first frame and kept.
+    pub fn assume_loaded(&mut self, key: PatchKey) {
+        self.patches.insert(key, PatchState::Loaded { visited: u64::MAX });
+    }
+
+    /// Notes what this frame's selection visited.
+    pub fn touch(&mut self, keys: &[PatchKey], frame: u64) {
+        self.frame = frame;
+        for key in keys {
+            if let Some(PatchState::Loaded { visited } | PatchState::Loading { visited, .. }) = self.patches.get_mut(key) {
+                *visited = frame.max(*visited);
+            }
+            if let Some(SectionState::Prepared { visited, .. }) = self.sections.get_mut(&self.layout.section_of(*key)) {
+                *visited = frame.max(*visited);
+            }
+        }
+    }
+
+    /// Orders what the wants need, in their order, as far as jobs and room allow.
+    pub fn next_jobs(&mut self, wants: &[Want], now_s: f64) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for want in wants {
+            if self.open_tickets >= self.limits.max_jobs {
+                break;
+            }
+            jobs.extend(self.job_for(want.key, now_s));
+        }
+        self.drop_old_sections();
+        jobs
+    }
+
+    /// Takes what a worker finished; late arrivals are dropped.
+    pub fn arrive(&mut self, done: Done, now_s: f64) -> Option<Event> {
+        self.open_tickets -= 1;
+        match done {
+            Done::Prepared { ticket, key, result } => self.arrive_section(ticket, key, result, now_s),
+            Done::Built { ticket, key, result } => self.arrive_patch(ticket, key, result, now_s),
+        }
+    }
+
+    /// The scene has the patch on the GPU.
+    pub fn loaded(&mut self, key: PatchKey) {
+        if let Some(state) = self.patches.get_mut(&key) {
+            *state = PatchState::Loaded { visited: self.frame };
+        }
+    }
+
+    /// The GPU has no room for a patch: it is built again after a pause.
+    pub fn refused(&mut self, key: PatchKey, now_s: f64) {
+        let pause = next_pause(self.patch_tries.entry(key).or_default(), now_s);
+        self.patches.insert(key, PatchState::Failed(pause));
+    }
+
+    /// True when patches must go before others can come.
+    pub fn is_full(&self) -> bool {
+        self.patches.len() >= self.limits.max_patches
+    }
+
+    /// Patches to drop so that `count` more fit: least recently visited first.
+    pub fn evict(&mut self, count: usize, frame: u64) -> Vec<PatchKey> {
+        let mut old: Vec<(u64, PatchKey)> = self
+            .patches
+            .iter()
+            .filter_map(|(&key, state)| match state {
+                PatchState::Loaded { visited } if *visited < frame => Some((*visited, key)),
+                _ => None,
+            })
+            .collect();
+        // Of patches left at the same time the finest go first: their ancestors can stand in.
+        old.sort_by_key(|&(visited, key)| (visited, key.level, key.x, key.z));
+        old.truncate(count);
+        let old: Vec<PatchKey> = old.into_iter().map(|(_, key)| key).collect();
+        old.iter().for_each(|key| drop(self.patches.remove(key)));
+        old
+    }
+
+    pub fn stats(&self) -> StreamStats {
+        let prepared = self.sections.values().filter_map(|state| match state {
+            SectionState::Prepared { section, .. } => Some(section.bytes()),
+            _ => None,
+        });
+        let failed_sections = self.sections.values().filter(|state| matches!(state, SectionState::Failed(_)));
+        let failed_patches = self.patches.values().filter(|state| matches!(state, PatchState::Failed(_)));
+        StreamStats {
+            sections_in_memory: prepared.clone().count(),
+            section_bytes: prepared.sum(),
+            jobs_in_flight: self.open_tickets,
+            failed: failed_sections.count() + failed_patches.count(),
+        }
+    }
+
+    /// The next job on the way to a loaded patch, if none is under way.
+    fn job_for(&mut self, key: PatchKey, now_s: f64) -> Option<Job> {
+        match self.patches.get(&key) {
+            Some(PatchState::Loading { .. } | PatchState::Loaded { .. }) => return None,
+            Some(PatchState::Failed(pause)) if now_s < pause.until_s => return None,
+            _ => {}
+        }
+        let own = self.layout.section_of(key);
+        let parent = self.layout.coarser_section(own);
+        match self.missing_link(own) {
+            Some(section) => self.prepare(section, now_s),
+            None if self.is_full() => None,
+            None => {
+                let ticket = self.new_ticket();
+                self.patches.insert(key, PatchState::Loading { ticket, visited: self.frame });
+                let section = self.section(own)?.clone();
+                let parent = parent.and_then(|parent| self.section(parent)).cloned();
+                Some(Job::Build { ticket, key, section, parent })
+            }
+        }
+    }
+
+    /// The coarsest section that is not prepared among those a patch's building needs.
+    fn missing_link(&self, own: SectionKey) -> Option<SectionKey> {
+        let mut missing = self.section(own).is_none().then_some(own);
+        let mut next = self.layout.coarser_section(own);
+        // The parent's section is always needed, those above it only while they are missing.
+        while let Some(key) = next {
+            if self.section(key).is_some() {
+                break;
+            }
+            missing = Some(key);
+            next = self.layout.coarser_section(key);
+        }
+        missing
+    }
+
+    fn prepare(&mut self, key: SectionKey, now_s: f64) -> Option<Job> {
+        match self.sections.get(&key) {
+            Some(SectionState::Preparing(_)) => return None,
+            Some(SectionState::Failed(pause)) if now_s < pause.until_s => return None,
+            _ => {}
+        }
+        let coarser = self.layout.coarser_section(key);
+        let coarser = coarser.and_then(|key| self.section(key)).map(|section| section.heights.clone());
+        let ticket = self.new_ticket();
+        self.sections.insert(key, SectionState::Preparing(ticket));
+        Some(Job::Prepare { ticket, key, coarser })
+    }
+
+    fn new_ticket(&mut self) -> Ticket {
+        self.open_tickets += 1;
+        self.last_ticket += 1;
+        self.last_ticket
+    }
+
+    fn arrive_section(&mut self, ticket: Ticket, key: SectionKey, result: Result<Section, FormatError>, now_s: f64) -> Option<Event> {
+        if !matches!(self.sections.get(&key), Some(SectionState::Preparing(waiting)) if *waiting == ticket) {
+            return None;
+        }
+        match result {
+            Ok(section) => {
+                self.section_tries.remove(&key);
+                let state = SectionState::Prepared { section: Arc::new(section), visited: self.frame };
+                self.sections.insert(key, state);
+                None
+            }
+            Err(error) => {
+                let pause = next_pause(self.section_tries.entry(key).or_default(), now_s);
+                let first = pause.tries == 1;
+                self.sections.insert(key, SectionState::Failed(pause));
+                first.then(|| Event::FirstFailure(error.to_string()))
+            }
+        }
+    }
+
+    fn arrive_patch(&mut self, ticket: Ticket, key: PatchKey, result: Result<BuiltPatch, FormatError>, now_s: f64) -> Option<Event> {
+        if !matches!(self.patches.get(&key), Some(PatchState::Loading { ticket: waiting, .. }) if *waiting == ticket) {
+            return None;
+        }
+        match result {
+            Ok(patch) => {
+                self.patch_tries.remove(&key);
+                Some(Event::Built(patch))
+            }
+            Err(error) => {
+                let pause = next_pause(self.patch_tries.entry(key).or_default(), now_s);
+                let first = pause.tries == 1;
+                self.patches.insert(key, PatchState::Failed(pause));
+                first.then(|| Event::FirstFailure(format!("patch {key}: {error}")))
+            }
+        }
+    }
+
+    /// Drops the sections that nobody has visited for longest while they take too much memory.
+    fn drop_old_sections(&mut self) {
+        let mut streamed: Vec<(u64, SectionKey, usize)> = self
+            .sections
+            .iter()
+            .filter_map(|(&key, state)| match state {
+                SectionState::Prepared { section, visited } if *visited != u64::MAX => Some((*visited, key, section.bytes())),
+                _ => None,
+            })
+            .collect();
+        let mut bytes: usize = streamed.iter().map(|(.., bytes)| bytes).sum();
+        if bytes <= self.limits.section_bytes {
+            return;
+        }
+        streamed.sort();
+        for (visited, key, size) in streamed {
+            if bytes <= self.limits.section_bytes || visited >= self.frame {
+                break;
+            }
+            self.sections.remove(&key);
+            bytes -= size;
+        }
+    }
+}
+
+fn next_pause(tries: &mut u32, now_s: f64) -> Pause {
+    *tries += 1;
+    let pause_s = (FIRST_PAUSE_S * 2f64.powi(*tries as i32 - 1)).min(LONGEST_PAUSE_S);
+    Pause { tries: *tries, until_s: now_s + pause_s }
+}

@@ -1,0 +1,97 @@
+//! Threads that read, decode and build; they decide nothing.
+//!
+//! Joined when dropped. A worker that panics would be a bug of ours: the job's answer is then an
+//! error like any other, so that its ticket is settled.
+
+use super::BuiltPatch;
+use super::plan::{Done, Job};
+use crate::terrain::mesh::PatchData;
+use crate::terrain::{mesh, normals};
+use crate::world::{FormatError, Meta, PatchKey, Section, World};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+pub struct Workers {
+    /// None only while dropping.
+    jobs: Option<Sender<Job>>,
+    done: Receiver<Done>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    pub fn start(world: Arc<World>, count: usize) -> Self {
+        let (jobs, job_queue) = unbounded::<Job>();
+        let (done_queue, done) = unbounded();
+        let threads = (0..count.max(1))
+            .map(|i| {
+                let (world, job_queue, done_queue) = (world.clone(), job_queue.clone(), done_queue.clone());
+                let work = move || {
+                    for job in job_queue {
+                        if done_queue.send(run(&world, job)).is_err() {
+                            break;
+                        }
+                    }
+                };
+                let thread = std::thread::Builder::new().name(format!("stream-{i}"));
+                thread.spawn(work).expect("the system starts a thread")
+            })
+            .collect();
+        Workers { jobs: Some(jobs), done, threads }
+    }
+
+    pub fn order(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            // The queue is only closed when the workers are dropped.
+            let _ = jobs.send(job);
+        }
+    }
+
+    /// What was finished since the last call.
+    pub fn finished(&self) -> impl Iterator<Item = Done> + '_ {
+        self.done.try_iter()
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // Jobs that nobody waits for any more are not worth finishing.
+        let (_, empty) = unbounded();
+        self.done = empty;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Builds what a patch needs on the GPU from its section and its parent's.
+pub fn build_patch(meta: &Meta, key: PatchKey, section: &Section, parent: Option<&Section>) -> Result<BuiltPatch, FormatError> {
+    let patch = PatchData { record: section.patch(key), heights: &section.heights };
+    let parent = parent.map(|parent| PatchData { record: parent.patch(key.parent()), heights: &parent.heights });
+    Ok(BuiltPatch {
+        key,
+        mesh: mesh::build(&meta.layout, key, patch, parent)?,
+        normals: normals::build(&meta.layout, key, patch, parent, meta.spacing_m, meta.height_step_m),
+        error_m: patch.record.error_m,
+        parent_error_m: parent.unwrap_or(patch).record.error_m,
+    })
+}
+
+fn run(world: &World, job: Job) -> Done {
+    match job {
+        Job::Prepare { ticket, key, coarser } => {
+            let result = settle(|| world.read_section(key, coarser.as_ref()));
+            Done::Prepared { ticket, key, result }
+        }
+        Job::Build { ticket, key, section, parent } => {
+            let result = settle(|| build_patch(&world.meta, key, &section, parent.as_deref()));
+            Done::Built { ticket, key, result }
+        }
+    }
+}
+
+fn settle<T>(work: impl FnOnce() -> Result<T, FormatError>) -> Result<T, FormatError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(FormatError("a worker panicked".into())))
+}

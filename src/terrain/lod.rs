@@ -1,0 +1,189 @@
+//! Which patches to draw: ranges by distance, and the cut through the patch maps.
+//!
+//! A patch is replaced by its children when its box is nearer than `r_k`, the range of its
+//! children's level k. A level's vertices morph to the parent's shape over the last share m of
+//! the ring between `r_{k-1}` and `r_k`. Drawn neighbours then differ by at most one level, the
+//! finer one fully morphed and the coarser not yet, when `(1 - m)(r_{k+1} - r_k)` is at least the
+//! largest diagonal of a box of level k+1; [`ranges`] makes it so. (The scheme of ranges follows
+//! Strugar, "Continuous distance-dependent level of detail", 2010.)
+
+use super::camera::{Bounds, Viewpoint};
+use crate::world::{Layout, Meta, PatchKey};
+use glam::dvec3;
+
+/// Vertices are fully morphed a little before the range ends, so that rounding cannot open it.
+pub const MORPH_END: f64 = 0.995;
+
+/// What made a range as long as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RangeReason {
+    /// The pixel error asked for.
+    Error,
+    /// The morph: neighbours would differ too much with less.
+    Morph,
+    /// The user.
+    Hand,
+}
+
+/// How far a level is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Range {
+    /// Distance at which the level ends.
+    pub end_m: f64,
+    /// Distance at which its vertices begin to morph to the next level.
+    pub morph_from_m: f64,
+    pub reason: RangeReason,
+}
+
+/// What the ranges depend on besides the world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LodSettings {
+    /// Largest error on screen, in pixels at the middle of the picture.
+    pub pixel_error: f64,
+    /// Share of a ring over which vertices morph, 0.05 to 0.6.
+    pub morph_share: f64,
+    /// Ranges set by hand, finest first; none where the error decides.
+    pub by_hand_m: Vec<Option<f64>>,
+    /// Heights are drawn this many times as high.
+    pub exaggeration: f64,
+}
+
+impl Default for LodSettings {
+    fn default() -> Self {
+        LodSettings { pixel_error: 2.0, morph_share: 0.3, by_hand_m: Vec::new(), exaggeration: 1.0 }
+    }
+}
+
+/// The ranges of all levels but the coarsest, which has no end.
+pub fn ranges(meta: &Meta, settings: &LodSettings, pixels_per_radian: f64) -> Vec<Range> {
+    let (errors, morph) = (meta.errors_m(), settings.morph_share);
+    let mut last_end = 0.0;
+    (0..meta.layout.levels.saturating_sub(1))
+        .map(|level| {
+            let error = errors[level as usize + 1] * settings.exaggeration;
+            let asked = error * pixels_per_radian / settings.pixel_error;
+            let hand = settings.by_hand_m.get(level as usize).copied().flatten();
+            // A little more than the bound, so that rounding never falls below it.
+            let least = last_end + 1.001 * largest_diagonal_m(meta, level, settings.exaggeration) / (1.0 - morph);
+            let wanted = hand.unwrap_or(asked);
+            let reason = match hand {
+                _ if wanted < least => RangeReason::Morph,
+                Some(_) => RangeReason::Hand,
+                None => RangeReason::Error,
+            };
+            let end_m = wanted.max(least);
+            let morph_from_m = end_m - morph * (end_m - last_end);
+            last_end = end_m;
+            Range { end_m, morph_from_m, reason }
+        })
+        .collect()
+}
+
+/// The largest 3-D diagonal of a box of a level.
+fn largest_diagonal_m(meta: &Meta, level: u8, exaggeration: f64) -> f64 {
+    let size = meta.layout.patch_size(level) as f64;
+    let tallest = meta.levels[level as usize].tallest_patch_m * exaggeration;
+    dvec3(size * meta.spacing_m[0], tallest, size * meta.spacing_m[1]).length()
+}
+
+/// What selection asks about patches.
+pub trait Residency {
+    /// Lowest and highest sample in height steps, where the patch's record is in memory.
+    fn height_range(&self, key: PatchKey) -> Option<[i32; 2]>;
+    fn is_loaded(&self, key: PatchKey) -> bool;
+}
+
+/// A patch that should be loaded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Want {
+    pub key: PatchKey,
+    pub distance_m: f64,
+    pub in_view: bool,
+}
+
+/// A patch to draw, with its box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Selected {
+    pub key: PatchKey,
+    pub bounds: Bounds,
+}
+
+/// The cut to draw and the patches it needs.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// The loaded patches that cover the ground once, whether in view or not.
+    pub cut: Vec<Selected>,
+    /// What is missing, most urgent first.
+    pub wants: Vec<Want>,
+    /// Every patch that is drawn or stands above one: must stay loaded.
+    pub visited: Vec<PatchKey>,
+}
+
+/// Selects top-down; the coarsest patches must be loaded.
+pub fn select(
+    meta: &Meta,
+    ranges: &[Range],
+    exaggeration: f64,
+    view: &Viewpoint,
+    residency: &impl Residency,
+) -> Selection {
+    let mut selector = Selector { meta, ranges, exaggeration, view, residency, out: Selection::default() };
+    let level = meta.layout.coarsest();
+    let [nx, nz] = meta.layout.patches(level);
+    for key in (0..nz).flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z))) {
+        selector.visit(key, meta.height_range, true);
+    }
+    let mut selection = selector.out;
+    selection.wants.sort_by(|a, b| {
+        let urgency = |want: &Want| (!want.in_view, std::cmp::Reverse(want.key.level));
+        urgency(a).cmp(&urgency(b)).then(a.distance_m.total_cmp(&b.distance_m)).then(a.key.cmp(&b.key))
+    });
+    selection
+}
+
+/// The box of a patch whose samples lie in a range of height steps.
+pub fn patch_bounds(meta: &Meta, key: PatchKey, range: [i32; 2], exaggeration: f64) -> Bounds {
+    let size = meta.layout.patch_size(key.level) as f64;
+    let step = meta.height_step_m * exaggeration;
+    let [x, z] = [key.x as f64 * size * meta.spacing_m[0], key.z as f64 * size * meta.spacing_m[1]];
+    let [width, depth] = meta.spacing_m.map(|spacing| size * spacing);
+    Bounds {
+        min: dvec3(x, range[0] as f64 * step, z),
+        max: dvec3(x + width, range[1] as f64 * step, z + depth),
+    }
+}
+
+struct Selector<'a, R> {
+    meta: &'a Meta,
+    ranges: &'a [Range],
+    exaggeration: f64,
+    view: &'a Viewpoint,
+    residency: &'a R,
+    out: Selection,
+}
+
+impl<R: Residency> Selector<'_, R> {
+    /// `around` bounds the heights of a patch whose record is not in memory yet; `drawn` is true
+    /// when all ancestors are replaced by their children.
+    fn visit(&mut self, key: PatchKey, around: [i32; 2], drawn: bool) {
+        let layout: &Layout = &self.meta.layout;
+        let range = self.residency.height_range(key).unwrap_or(around);
+        let bounds = patch_bounds(self.meta, key, range, self.exaggeration);
+        let distance_m = bounds.distance(self.view.eye);
+        self.out.visited.push(key);
+        if !self.residency.is_loaded(key) {
+            self.out.wants.push(Want { key, distance_m, in_view: self.view.sees(&bounds) });
+        }
+        let finer = key.level > 0 && distance_m < self.ranges[key.level as usize - 1].end_m;
+        let replaced = finer && drawn && layout.present_children(key).all(|child| self.residency.is_loaded(child));
+        if drawn && !replaced {
+            self.out.cut.push(Selected { key, bounds });
+        }
+        if finer {
+            for child in layout.present_children(key) {
+                self.visit(child, range, replaced);
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The ground, as pure values: triangle trees, errors, meshes, level of detail.
+//!
+//! No GPU, no files, no threads, no clock: values in, values out. The compiler and the viewer
+//! both stand on this layer, which knows only the values of the world file.
+
+pub mod archipelago;
+pub mod camera;
+pub mod height_map;
+pub mod holes;
+pub mod lod;
+pub mod measure;
+pub mod mesh;
+pub mod noise;
+pub mod normals;
+pub mod refine;
+pub mod trees;
+pub mod triangle;

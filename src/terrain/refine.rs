@@ -1,0 +1,288 @@
+//! The smallest crack-free mesh of each level, coarse to fine, over whole patch maps.
+//!
+//! A vertex is *active* when the diamond it is the middle of is split. A diamond can only be
+//! split when both its triangles exist, so a vertex drags in the two vertices at which those
+//! triangles were made; sets of active vertices closed under that rule are exactly the crack-free
+//! meshes, and they are closed under intersection: whatever the order of work, the fixed point
+//! is the one smallest set. Only triangles that exist are measured, and each of them once:
+//! errors do not depend on the level, and thresholds grow with it, so every level starts from
+//! the mesh above it. (Lindstrom et al. 1996 describe the dependency of vertices; the fixed point
+//! runs on a work list since recursion overflows a stack on large maps.)
+//!
+//! Invariants after `refine(level)`: the active set is closed, contains the corners of all
+//! present patches of the level, uses the level's lattice only, and contains the coarser level's.
+
+use super::measure::Measure;
+use super::triangle::Triangle;
+use crate::world::Layout;
+use glam::{IVec2, ivec2};
+
+/// A leaf of the level that was refined last.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf {
+    pub triangle: Triangle,
+    pub measure: Measure,
+    /// The error is above the threshold, but the lattice refuses the split.
+    pub exhausted: bool,
+}
+
+/// Whether a triangle must be split whatever its error. Must hold at a finer level wherever it
+/// holds at a coarser one.
+pub type Rule<'a> = &'a (dyn Fn(&Measure) -> bool + Sync);
+
+/// Triangles that cross the sea level go down to the lattice, so that shorelines are smooth.
+pub fn shoreline(sea_level: Option<f64>) -> impl Fn(&Measure) -> bool + Sync {
+    move |measure| match (sea_level, measure.range) {
+        (Some(sea), Some((low, high))) => (low as f64) < sea && (high as f64) >= sea,
+        _ => false,
+    }
+}
+
+/// The meshes of all levels, one after the other.
+pub struct Refiner<'a, M> {
+    layout: Layout,
+    /// Vertices a row and a column of the covered square.
+    extent: IVec2,
+    active: Vec<u64>,
+    leaves: Vec<Leaf>,
+    /// Triangles made by splits and not looked at yet.
+    fresh: Vec<Triangle>,
+    measure: M,
+    rule: Rule<'a>,
+}
+
+impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
+    /// `measure` measures a batch of triangles; the compiler's does it on all cores.
+    pub fn new(layout: Layout, measure: M, rule: Rule<'a>) -> Self {
+        let coarsest = layout.coarsest();
+        let extent = layout.patches(coarsest).map(|n| n * layout.patch_size(coarsest) + 1);
+        let extent = ivec2(extent[0] as i32, extent[1] as i32);
+        let words = (extent.x as usize * extent.y as usize).div_ceil(64);
+        let mut refiner = Refiner {
+            layout,
+            extent,
+            active: vec![0; words],
+            leaves: Vec::new(),
+            fresh: Vec::new(),
+            measure,
+            rule,
+        };
+        refiner.plant();
+        refiner
+    }
+
+    /// Brings the mesh to a level's threshold, in height steps. Levels go from coarse to fine
+    /// with thresholds that do not grow.
+    pub fn refine(&mut self, level: u8, threshold: f64) {
+        self.activate_patch_corners(level);
+        let stride = self.layout.stride(level) as i32;
+        let carried = std::mem::take(&mut self.leaves);
+        for leaf in carried {
+            self.settle(leaf.triangle, leaf.measure, threshold, stride);
+        }
+        while !self.fresh.is_empty() {
+            let mut fresh = std::mem::take(&mut self.fresh);
+            fresh.retain(|&t| !self.is_split(t));
+            let measures = (self.measure)(&fresh);
+            for (triangle, measure) in fresh.into_iter().zip(measures) {
+                self.settle(triangle, measure, threshold, stride);
+            }
+        }
+        let mut leaves = std::mem::take(&mut self.leaves);
+        leaves.retain(|leaf| !self.is_split(leaf.triangle));
+        self.leaves = leaves;
+    }
+
+    /// The leaves of the level, those over absent ground included.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    /// Whether the mesh splits a triangle; the smallest ones have no sample in their middle.
+    pub fn is_split(&self, triangle: Triangle) -> bool {
+        let sum = triangle.a + triangle.b;
+        (sum.x | sum.y) & 1 == 0 && self.is_active(sum / 2)
+    }
+
+    /// Vertices of the mesh over a rectangle of samples, its border included.
+    pub fn vertices_within(&self, corner: IVec2) -> u64 {
+        (0..=corner.y)
+            .flat_map(|z| (0..=corner.x).map(move |x| ivec2(x, z)))
+            .filter(|&vertex| self.is_active(vertex))
+            .count() as u64
+    }
+
+    fn is_active(&self, vertex: IVec2) -> bool {
+        let index = vertex.y as usize * self.extent.x as usize + vertex.x as usize;
+        self.active[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    /// The coarsest patches: their corners, and their two root triangles each.
+    fn plant(&mut self) {
+        let level = self.layout.coarsest();
+        let size = self.layout.patch_size(level) as i32;
+        for z in (0..self.extent.y).step_by(size as usize) {
+            for x in (0..self.extent.x).step_by(size as usize) {
+                self.set_active(ivec2(x, z));
+                if x + size < self.extent.x && z + size < self.extent.y {
+                    let even = (x / size + z / size) % 2 == 0;
+                    self.fresh.extend(Triangle::roots(ivec2(x, z), size, even));
+                }
+            }
+        }
+    }
+
+    fn activate_patch_corners(&mut self, level: u8) {
+        let size = self.layout.patch_size(level) as i32;
+        let [nx, nz] = self.layout.patches(level).map(|n| n as i32);
+        for z in 0..=nz {
+            for x in 0..=nx {
+                self.activate(ivec2(x, z) * size);
+            }
+        }
+    }
+
+    /// Splits a triangle that must be split, or keeps it as a leaf.
+    fn settle(&mut self, triangle: Triangle, measure: Measure, threshold: f64, stride: i32) {
+        if self.is_split(triangle) {
+            return;
+        }
+        let too_wrong = measure.error > threshold;
+        if (too_wrong || (self.rule)(&measure)) && on_lattice(triangle, stride) {
+            self.activate(triangle.middle());
+        } else {
+            self.leaves.push(Leaf { triangle, measure, exhausted: too_wrong });
+        }
+    }
+
+    /// Activates a vertex and all it depends on.
+    fn activate(&mut self, vertex: IVec2) {
+        let mut stack = vec![vertex];
+        while let Some(vertex) = stack.pop() {
+            if self.is_active(vertex) {
+                continue;
+            }
+            self.set_active(vertex);
+            for triangle in self.diamond(vertex) {
+                self.fresh.extend(triangle.halves());
+                stack.push(triangle.c);
+            }
+        }
+    }
+
+    fn set_active(&mut self, vertex: IVec2) {
+        let index = vertex.y as usize * self.extent.x as usize + vertex.x as usize;
+        self.active[index / 64] |= 1 << (index % 64);
+    }
+
+    /// The one or two triangles whose hypotenuse has this middle.
+    fn diamond(&self, v: IVec2) -> impl Iterator<Item = Triangle> + use<M> {
+        let half = 1 << (v.x | v.y).trailing_zeros();
+        let (odd_x, odd_z) = (v.x & half != 0, v.y & half != 0);
+        let (east, south) = (ivec2(half, 0), ivec2(0, half));
+        let pair = if odd_x && odd_z {
+            let corner = v - east - south;
+            let even = (corner.x / (2 * half) + corner.y / (2 * half)) % 2 == 0;
+            Triangle::roots(corner, 2 * half, even)
+        } else if odd_x {
+            let (w, e) = (v - east, v + east);
+            [Triangle { a: w, b: e, c: v - south }, Triangle { a: e, b: w, c: v + south }]
+        } else {
+            let (n, s) = (v - south, v + south);
+            [Triangle { a: s, b: n, c: v - east }, Triangle { a: n, b: s, c: v + east }]
+        };
+        let extent = self.extent;
+        pair.into_iter().filter(move |t| {
+            t.c.min_element() >= 0 && t.c.x < extent.x && t.c.y < extent.y
+        })
+    }
+}
+
+/// Whether the lattice has the middle of a triangle's hypotenuse.
+fn on_lattice(triangle: Triangle, stride: i32) -> bool {
+    let sum = triangle.a + triangle.b;
+    (sum.x | sum.y) & (2 * stride - 1) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::height_map::HeightMap;
+    use super::super::measure::measure;
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// The naive twin: whole sets of triangles, split until nothing changes.
+    fn naive(map: &HeightMap, size: i32, threshold: f64) -> BTreeSet<[i32; 6]> {
+        let name = |t: &Triangle| [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y];
+        let mut mesh: Vec<Triangle> = Triangle::roots(IVec2::ZERO, size, true).into();
+        loop {
+            let corners: BTreeSet<_> = mesh.iter().flat_map(|t| [t.a, t.b, t.c]).map(|p| p.to_array()).collect();
+            let cut = |p: IVec2, q: IVec2| (p + q) % 2 == IVec2::ZERO && corners.contains(&((p + q) / 2).to_array());
+            let hanging = |t: &Triangle| cut(t.a, t.b) || cut(t.b, t.c) || cut(t.c, t.a);
+            let divisible = |t: &Triangle| (t.a + t.b) % 2 == IVec2::ZERO;
+            let split = |t: &Triangle| hanging(t) || divisible(t) && measure(map, *t).error > threshold;
+            if !mesh.iter().any(split) {
+                return mesh.iter().map(name).collect();
+            }
+            mesh = mesh.iter().flat_map(|t| if split(t) { t.halves().to_vec() } else { vec![*t] }).collect();
+        }
+    }
+
+    fn serial(map: &HeightMap) -> impl Fn(&[Triangle]) -> Vec<Measure> {
+        |triangles| triangles.iter().map(|&t| measure(map, t)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_mesh_is_the_smallest_one(heights in prop::collection::vec(-60i32..60, 17 * 17), threshold in 0u32..90) {
+            let map = HeightMap { width: 17, height: 17, heights };
+            let mut layout = Layout::new([16, 16], 16, 16).unwrap();
+            layout.lattice_bias = 0;
+            let none = |_: &Measure| false;
+            let mut refiner = Refiner::new(layout, serial(&map), &none);
+            refiner.refine(0, threshold as f64);
+            let mesh: BTreeSet<_> = refiner.leaves().iter().map(|leaf| {
+                let t = leaf.triangle;
+                [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y]
+            }).collect();
+            prop_assert_eq!(mesh, naive(&map, 16, threshold as f64));
+            prop_assert!(refiner.leaves().iter().all(|leaf| leaf.measure.error <= threshold as f64 || leaf.exhausted));
+        }
+
+        #[test]
+        fn leaves_and_vertices_obey_euler(heights in prop::collection::vec(-60i32..60, 33 * 20)) {
+            let map = HeightMap { width: 33, height: 20, heights };
+            let layout = Layout::new([32, 19], 8, 16).unwrap();
+            let none = |_: &Measure| false;
+            let mut refiner = Refiner::new(layout, serial(&map), &none);
+            for level in (0..layout.levels).rev() {
+                refiner.refine(level, 10.0 * (1 << level) as f64);
+                let size = layout.patch_size(level) as i32;
+                let [nx, nz] = layout.patches(level).map(|n| n as i32);
+                let covered = ivec2(nx, nz) * size;
+                let inside = |leaf: &&Leaf| leaf.triangle.square(size).cmplt(ivec2(nx, nz)).all();
+                let leaves: Vec<_> = refiner.leaves().iter().filter(inside).collect();
+                let area: i32 = leaves.iter().map(|l| (l.triangle.b - l.triangle.a).perp_dot(l.triangle.c - l.triangle.a).abs()).sum();
+                prop_assert_eq!(area, 2 * covered.x * covered.y);
+                let on_border = |p: IVec2, q: IVec2| p.x == q.x && (p.x == 0 || p.x == covered.x) || p.y == q.y && (p.y == 0 || p.y == covered.y);
+                let border_edges = leaves.iter().flat_map(|l| [(l.triangle.a, l.triangle.b), (l.triangle.b, l.triangle.c), (l.triangle.c, l.triangle.a)]).filter(|&(p, q)| on_border(p, q)).count();
+                // V - E + F = 1 with E = (3 F + border) / 2: no T-junction, no stray vertex.
+                let (v, f) = (refiner.vertices_within(covered) as i64, leaves.len() as i64);
+                prop_assert_eq!(2 * v - (3 * f + border_edges as i64) + 2 * f, 2);
+            }
+        }
+    }
+
+    #[test]
+    fn a_shoreline_goes_down_to_the_lattice() {
+        let map = HeightMap { width: 17, height: 17, heights: (0..17 * 17).map(|i| i % 17 - 5).collect() };
+        let layout = Layout::new([16, 16], 16, 16).unwrap();
+        let rule = shoreline(Some(0.0));
+        let mut refiner = Refiner::new(layout, serial(&map), &rule);
+        refiner.refine(0, 1000.0);
+        let crossing: Vec<_> = refiner.leaves().iter().filter(|leaf| rule(&leaf.measure)).collect();
+        assert!(crossing.len() >= 16, "the plane crosses the sea level along a whole column");
+        assert!(crossing.iter().all(|leaf| !on_lattice(leaf.triangle, 1)));
+    }
+}

@@ -1,0 +1,244 @@
+//! A level's heights: a rectangle of lattice samples, and how it is stored.
+//!
+//! A section stores what its lattice adds to the next coarser one: the differences from a cubic
+//! interpolation, first along the rows that both lattices have, then along the columns. The
+//! coarsest level has nothing to start from and stores differences from its neighbours. Both are
+//! compressed with `pco`. Integers only, so decoding gives the encoder's heights bit for bit.
+//!
+//! Decoding allocates what the layout asks for, whatever the bytes claim.
+
+use super::{FormatError, LatticeRect};
+
+/// Lattice samples of a section, in height steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeightGrid {
+    pub rect: LatticeRect,
+    pub heights: Vec<i32>,
+}
+
+impl HeightGrid {
+    /// Fills a rectangle from a function of lattice positions.
+    pub fn from_fn(rect: LatticeRect, height: impl Fn(i32, i32) -> i32) -> Self {
+        let columns = rect.x0..rect.x0 + rect.width as i32;
+        let heights = (rect.z0..rect.z0 + rect.height as i32)
+            .flat_map(|z| columns.clone().map(move |x| (x, z)))
+            .map(|(x, z)| height(x, z))
+            .collect();
+        HeightGrid { rect, heights }
+    }
+
+    /// The height at a lattice position inside the rectangle.
+    pub fn at(&self, x: i32, z: i32) -> i32 {
+        self.heights[self.index(x, z)]
+    }
+
+    fn index(&self, x: i32, z: i32) -> usize {
+        let (column, row) = ((x - self.rect.x0) as usize, (z - self.rect.z0) as usize);
+        debug_assert!(column < self.rect.width as usize && row < self.rect.height as usize);
+        row * self.rect.width as usize + column
+    }
+}
+
+/// Encodes a grid; `coarser` covers the same ground with twice the stride.
+pub fn encode(grid: &HeightGrid, coarser: Option<&HeightGrid>) -> Vec<u8> {
+    let mut residuals = Vec::with_capacity(grid.rect.len());
+    let mut residual = |height: i32, predicted: i32| {
+        residuals.push(height.wrapping_sub(predicted));
+        height
+    };
+    match coarser {
+        Some(_) => visit_new_samples(&mut grid.clone(), &mut residual),
+        None => visit_all_samples(&mut grid.clone(), &mut residual),
+    }
+    let config = pco::ChunkConfig::default();
+    pco::standalone::simple_compress(&residuals, &config).expect("the default configuration is valid")
+}
+
+/// Decodes what [`encode`] made for this rectangle and this coarser grid.
+pub fn decode(
+    bytes: &[u8],
+    rect: LatticeRect,
+    coarser: Option<&HeightGrid>,
+) -> Result<HeightGrid, FormatError> {
+    let count = match coarser {
+        Some(_) => new_samples(rect),
+        None => rect.len(),
+    };
+    let residuals = decompress(bytes, count)?;
+    let mut grid = HeightGrid { rect, heights: vec![0; rect.len()] };
+    let mut next = residuals.into_iter();
+    let mut add = |_, predicted: i32| predicted.wrapping_add(next.next().unwrap_or(0));
+    match coarser {
+        Some(coarser) => {
+            check_covers(coarser, rect)?;
+            copy_shared_samples(&mut grid, coarser);
+            visit_new_samples(&mut grid, &mut add);
+        }
+        None => visit_all_samples(&mut grid, &mut add),
+    }
+    Ok(grid)
+}
+
+/// Samples that a lattice adds to the coarser one in a rectangle with even ends.
+pub fn new_samples(rect: LatticeRect) -> usize {
+    let (columns, rows) = (rect.width as usize / 2 + 1, rect.height as usize / 2 + 1);
+    rect.len() - columns * rows
+}
+
+fn decompress(bytes: &[u8], count: usize) -> Result<Vec<i32>, FormatError> {
+    let mut residuals = vec![0i32; count];
+    let progress = pco::standalone::simple_decompress_into(bytes, &mut residuals)
+        .map_err(|error| FormatError(format!("heights that cannot be decompressed ({error})").replace('\n', " ")))?;
+    if progress.n_processed != count || !progress.finished {
+        return Err(FormatError(format!(
+            "{} heights where {count} are expected",
+            progress.n_processed
+        )));
+    }
+    Ok(residuals)
+}
+
+fn check_covers(coarser: &HeightGrid, rect: LatticeRect) -> Result<(), FormatError> {
+    let c = coarser.rect;
+    let covers = |c0: i32, cells: u32, f0: i32, fine: u32| {
+        f0 % 2 == 0 && fine % 2 == 1 && c0 <= f0 / 2 && f0 / 2 + fine as i32 / 2 < c0 + cells as i32
+    };
+    if c.stride != rect.stride * 2
+        || !covers(c.x0, c.width, rect.x0, rect.width)
+        || !covers(c.z0, c.height, rect.z0, rect.height)
+    {
+        return Err(FormatError::new("a coarser level that does not cover this one"));
+    }
+    Ok(())
+}
+
+fn copy_shared_samples(grid: &mut HeightGrid, coarser: &HeightGrid) {
+    let rect = grid.rect;
+    for z in (rect.z0..rect.z0 + rect.height as i32).step_by(2) {
+        for x in (rect.x0..rect.x0 + rect.width as i32).step_by(2) {
+            let index = grid.index(x, z);
+            grid.heights[index] = coarser.at(x / 2, z / 2);
+        }
+    }
+}
+
+/// Visits the samples the coarser lattice lacks, in coding order, with their predictions, and
+/// stores what the visitor returns.
+fn visit_new_samples(grid: &mut HeightGrid, mut visit: impl FnMut(i32, i32) -> i32) {
+    let (x1, z1) = (grid.rect.width as i32, grid.rect.height as i32);
+    let width = grid.rect.width as usize;
+    for row in (0..z1).step_by(2) {
+        let start = row as usize * width;
+        for column in (1..x1).step_by(2) {
+            let at = |c: i32| grid.heights[start + c as usize];
+            let predicted = cubic(at, column, x1);
+            let index = start + column as usize;
+            grid.heights[index] = visit(grid.heights[index], predicted);
+        }
+    }
+    for row in (1..z1).step_by(2) {
+        for column in 0..width {
+            let at = |r: i32| grid.heights[r as usize * width + column];
+            let predicted = cubic(at, row, z1);
+            let index = row as usize * width + column;
+            grid.heights[index] = visit(grid.heights[index], predicted);
+        }
+    }
+}
+
+/// Four-point interpolation at an odd position from the even ones round it; linear at the ends.
+fn cubic(at: impl Fn(i32) -> i32, i: i32, end: i32) -> i32 {
+    let (a, b) = (at(i - 1) as i64, at(i + 1) as i64);
+    if i < 3 || i + 3 >= end {
+        return ((a + b + 1) >> 1) as i32;
+    }
+    let (outer_a, outer_b) = (at(i - 3) as i64, at(i + 3) as i64);
+    ((9 * (a + b) - (outer_a + outer_b) + 8) >> 4) as i32
+}
+
+/// Visits every sample, row by row, with a prediction from its west and north neighbours.
+fn visit_all_samples(grid: &mut HeightGrid, mut visit: impl FnMut(i32, i32) -> i32) {
+    let width = grid.rect.width as usize;
+    for index in 0..grid.heights.len() {
+        let (column, row) = (index % width, index / width);
+        let heights = &grid.heights;
+        let predicted = match (column, row) {
+            (0, 0) => 0,
+            (_, 0) => heights[index - 1],
+            (0, _) => heights[index - width],
+            _ => heights[index - 1]
+                .wrapping_add(heights[index - width])
+                .wrapping_sub(heights[index - width - 1]),
+        };
+        grid.heights[index] = visit(grid.heights[index], predicted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rect(stride: u32, x0: i32, z0: i32, width: u32, height: u32) -> LatticeRect {
+        LatticeRect { stride, x0, z0, width, height }
+    }
+
+    fn rough(x: i32, z: i32) -> i32 {
+        (x.wrapping_mul(7919) ^ z.wrapping_mul(104_729)) % 1000 + x * 3 - z * 2
+    }
+
+    #[test]
+    fn a_level_comes_back_from_the_coarser_one_and_the_differences() {
+        let fine = HeightGrid::from_fn(rect(1, -2, -2, 69, 37), rough);
+        let coarse = HeightGrid::from_fn(rect(2, -2, -2, 37, 21), |x, z| rough(x * 2, z * 2));
+        let bytes = encode(&fine, Some(&coarse));
+        assert_eq!(decode(&bytes, fine.rect, Some(&coarse)).unwrap(), fine);
+        let alone = encode(&coarse, None);
+        assert_eq!(decode(&alone, coarse.rect, None).unwrap(), coarse);
+    }
+
+    #[test]
+    fn smooth_ground_costs_next_to_nothing() {
+        let fine = HeightGrid::from_fn(rect(1, -2, -2, 133, 133), |x, z| 3 * x - 5 * z + 100);
+        let coarse = HeightGrid::from_fn(rect(2, -2, -2, 69, 69), |x, z| 6 * x - 10 * z + 100);
+        assert!(encode(&fine, Some(&coarse)).len() < 100);
+    }
+
+    #[test]
+    fn a_coarser_grid_elsewhere_is_refused() {
+        let coarse = HeightGrid::from_fn(rect(2, 8, -2, 37, 21), |_, _| 0);
+        let fine = HeightGrid::from_fn(rect(1, -2, -2, 69, 37), |_, _| 0);
+        let bytes = pco::standalone::simple_compress(
+            &vec![0i32; new_samples(fine.rect)],
+            &pco::ChunkConfig::default(),
+        )
+        .unwrap();
+        assert!(decode(&bytes, fine.rect, Some(&coarse)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_heights_come_back(seed in prop::collection::vec(any::<i32>(), 9 * 7)) {
+            let grid = HeightGrid { rect: rect(4, -2, -2, 9, 7), heights: seed };
+            let coarse = HeightGrid::from_fn(rect(8, -2, -2, 9, 9), |x, z| {
+                if (-1..=3).contains(&x) && (-1..=2).contains(&z) { grid.at(x * 2, z * 2) } else { 0 }
+            });
+            prop_assert_eq!(decode(&encode(&grid, Some(&coarse)), grid.rect, Some(&coarse)).unwrap(), grid.clone());
+            prop_assert_eq!(decode(&encode(&grid, None), grid.rect, None).unwrap(), grid);
+        }
+
+        #[test]
+        fn any_bytes_are_heights_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes, rect(1, -2, -2, 21, 21), None);
+        }
+
+        #[test]
+        fn damaged_heights_are_heights_or_an_error(at in 0usize..1000, bit in 0u8..8) {
+            let grid = HeightGrid::from_fn(rect(1, -2, -2, 37, 37), rough);
+            let mut bytes = encode(&grid, None);
+            let at = at % bytes.len();
+            bytes[at] ^= 1 << bit;
+            let _ = decode(&bytes, grid.rect, None);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The world file: bytes to values and back.
+//!
+//! Everything here is about `.hfw` files and nothing else: no meshes, no GPU, no threads. Bytes
+//! come from outside, so every decoder checks before it allocates and returns an error where the
+//! bytes are wrong. The lowest layer: it knows none of the others.
+
+pub mod bits;
+pub mod container;
+pub mod heights;
+pub mod layout;
+pub mod meta;
+pub mod reader;
+pub mod source;
+pub mod topology;
+
+pub use bits::{BitReader, Bits};
+pub use container::{ChunkId, ChunkKind, Coding, PackedChunk, WorldWriter};
+pub use heights::HeightGrid;
+pub use layout::{LatticeRect, Layout, PatchKey, SectionKey};
+pub use meta::{LevelMeta, Meta};
+pub use reader::{ReadAt, Section, World};
+pub use source::SourceInfo;
+pub use topology::PatchRecord;
+
+/// What is wrong with the bytes of a world file, in one line and without the file's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FormatError(pub String);
+
+impl FormatError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        FormatError(text.into())
+    }
+}

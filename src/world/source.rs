@@ -1,0 +1,25 @@
+//! Where a world's heights came from: kept in the world, shown by `inspect`.
+
+use serde::{Deserialize, Serialize};
+
+/// What the importer found in the source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// File names without folders, or a line such as `built-in archipelago, seed 1`.
+    pub files: Vec<String>,
+    /// Coordinate system, such as `EPSG:4326`, where the source names one.
+    pub crs: Option<String>,
+    /// Samples without a height.
+    pub voids: u64,
+    /// Voids that were filled from their rim.
+    pub filled: u64,
+    /// Lowest height in metres, voids left out.
+    pub min_m: f64,
+    /// Highest height in metres, voids left out.
+    pub max_m: f64,
+    /// Map coordinates of column c and row r: `(t[0] + c t[1] + r t[2], t[3] + c t[4] + r t[5])`,
+    /// of the sample itself, whether the file counted points or areas.
+    pub transform: Option<[f64; 6]>,
+    /// True when the file said that a pixel is an area (its sample was half a pixel inside).
+    pub pixel_is_area: bool,
+}
