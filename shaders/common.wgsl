@@ -25,11 +25,11 @@ struct Globals {
     last_sample: vec2f,
     eye_height_m: f32,
     fog_m: f32,
-    // Lowest and highest ground as drawn; texels of the normal atlas; pixels of the picture.
+    // Lowest and highest ground as drawn; texels of the normal atlas; radians a pixel.
     ground_low_m: f32,
     ground_high_m: f32,
     atlas_texels: f32,
-    wire_px: f32,
+    pixel_rad: f32,
 }
 
 @group(0) @binding(0) var<uniform> globals: Globals;

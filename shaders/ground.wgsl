@@ -115,26 +115,36 @@ fn lit(albedo: vec3f, normal: vec3f) -> vec3f {
     return albedo * light;
 }
 
-/// What grows or lies at a place: sand by the sea, grass, woods, rock where it is steep, snow.
-fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f) -> vec3f {
-    let coarse = noise(place_m / 160.0) * 0.6 + noise(place_m / 37.0) * 0.4;
-    let fine = noise(place_m / 9.0);
+/// Noise whose bumps of `size_m` fade to the mean where they are smaller than a few pixels.
+fn bumps(place_m: vec2f, size_m: f32, pixel_m: f32) -> f32 {
+    let seen = 1.0 - smoothstep(0.15, 0.5, pixel_m / size_m);
+    return mix(0.5, noise(place_m / size_m), seen);
+}
+
+/// What grows or lies at a place: sand by the sea, grass, woods, rock where it is steep or high,
+/// snow. `pixel_m` is about the size of a pixel there.
+fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> vec3f {
+    let broad = bumps(place_m, 2600.0, pixel_m) * 0.6 + bumps(place_m + 77.0, 700.0, pixel_m) * 0.4;
+    let coarse = bumps(place_m, 160.0, pixel_m) * 0.6 + bumps(place_m, 37.0, pixel_m) * 0.4;
+    let fine = bumps(place_m, 9.0, pixel_m);
+    let patchy = 0.5 * broad + 0.5 * coarse;
     let steep = 1.0 - normal.y;
     let land_low = select(globals.ground_low_m, max(globals.ground_low_m, globals.sea_m), globals.has_sea == 1u);
-    let share = (height_m - land_low) / max(globals.ground_high_m - land_low, 1.0);
+    let share = (height_m - land_low) / max(globals.ground_high_m - land_low, 1.0) + 0.16 * (patchy - 0.5);
 
-    let grass = mix(vec3f(0.13, 0.19, 0.055), vec3f(0.21, 0.23, 0.085), coarse);
-    let woods = mix(vec3f(0.045, 0.085, 0.032), vec3f(0.08, 0.12, 0.045), fine);
-    let heath = mix(vec3f(0.20, 0.18, 0.10), vec3f(0.26, 0.22, 0.14), coarse);
-    let rock = mix(vec3f(0.19, 0.17, 0.15), vec3f(0.30, 0.275, 0.25), fine * 0.6 + coarse * 0.4);
+    let grass = mix(vec3f(0.125, 0.165, 0.055), vec3f(0.215, 0.215, 0.095), coarse * 0.6 + broad * 0.4);
+    let woods = mix(vec3f(0.045, 0.075, 0.032), vec3f(0.075, 0.105, 0.042), fine);
+    let heath = mix(vec3f(0.185, 0.165, 0.10), vec3f(0.25, 0.215, 0.14), coarse);
+    let rock = mix(vec3f(0.17, 0.155, 0.14), vec3f(0.285, 0.265, 0.24), fine * 0.4 + patchy * 0.6);
     let snow = vec3f(0.80, 0.83, 0.88);
 
-    let wooded = smoothstep(0.42, 0.62, coarse + 0.2 * (fine - 0.5)) * (1.0 - smoothstep(0.35, 0.55, share));
+    let wooded = smoothstep(0.44, 0.60, patchy + 0.15 * (fine - 0.5)) * (1.0 - smoothstep(0.30, 0.45, share));
     var color = mix(grass, woods, wooded);
-    color = mix(color, heath, smoothstep(0.38, 0.62, share + 0.12 * (coarse - 0.5)));
-    color = mix(color, rock, smoothstep(0.16, 0.30, steep + 0.08 * (coarse - 0.5)));
+    color = mix(color, heath, smoothstep(0.30, 0.48, share));
+    color = mix(color, rock, smoothstep(0.50, 0.68, share));
+    color = mix(color, rock, smoothstep(0.13, 0.26, steep + 0.08 * (patchy - 0.5)));
     let high = globals.ground_high_m - land_low > 600.0;
-    let snowed = smoothstep(0.70, 0.80, share + 0.10 * (coarse - 0.5) - 0.35 * steep);
+    let snowed = smoothstep(0.70, 0.80, share - 0.30 * steep);
     color = mix(color, snow, select(0.0, snowed, high));
     if globals.has_sea == 1u {
         let above = height_m - globals.sea_m;
@@ -145,16 +155,23 @@ fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f) -> vec3f {
     return color;
 }
 
-/// Light is lost on its way down into the sea and up again, red first.
+/// Light is lost on its way down into the sea and up again, red first. Where a source has no sea
+/// floor, only a flat sea, what lies below is taken as deep.
 fn sunken(color: vec3f, height_m: f32) -> vec3f {
-    let depth = max(globals.sea_m - height_m, 0.0) * f32(globals.has_sea);
+    let flat_sea = globals.ground_low_m > globals.sea_m - 20.0;
+    let below = max(globals.sea_m - height_m, 0.0) * f32(globals.has_sea);
+    let depth = select(below, below * 200.0, flat_sea);
     return mix(DEEP_WATER, color * exp(-depth * vec3f(0.22, 0.07, 0.05)), exp(-depth * 0.06));
 }
 
 fn shaded(g: Ground) -> vec3f {
     let normal = normal_at(g);
     let height = g.to.y + globals.eye_height_m;
-    return sunken(lit(ground_color(g.sample * globals.spacing_m, height, normal), normal), height);
+    let distance = length(g.to);
+    // Ground that is seen at a low angle fills more metres a pixel.
+    let pixel_m = distance * globals.pixel_rad / max(abs(g.to.y) / max(distance, 1e-3), 0.15);
+    let albedo = ground_color(g.sample * globals.spacing_m, height, normal, pixel_m);
+    return sunken(lit(albedo, normal), height);
 }
 
 fn level_color(level: u32) -> vec3f {
@@ -184,20 +201,29 @@ fn fs_wireframe(g: Ground) -> @location(0) vec4f {
     cut(g);
     let from_edge = g.corner / max(width, vec3f(1e-6));
     let nearest = min(min(from_edge.x, from_edge.y), from_edge.z);
-    let line = (1.0 - smoothstep(globals.wire_px - 0.5, globals.wire_px + 0.5, nearest)) * f32(1u - g.skirt);
+    let line = (1.0 - smoothstep(0.0, 1.0, nearest)) * f32(1u - g.skirt);
     // Where triangles are smaller than a few pixels, lines would cover everything.
     let crowd = clamp(max(max(width.x, width.y), width.z) * 3.0 - 0.6, 0.0, 0.75);
     let fill = lit(vec3f(0.05, 0.06, 0.075), normal_at(g));
     return encode(fogged(mix(fill, level_color(g.level) * 1.6 + 0.08, line * (1.0 - crowd)), g.to * 0.6));
 }
 
-// Green where the ground shows its face, red where a back face comes first.
+struct Face {
+    @location(0) color: vec4f,
+    @builtin(frag_depth) depth: f32,
+}
+
+// Green where the ground shows its face, red where a back face comes first: by more than half a
+// hundredth of the distance. Corners are snapped to fractions of a pixel before they are filled,
+// which turns some triangles smaller than a pixel over; their neighbours then cover the pixel at
+// nearly the same depth. Under the ground, faces are further apart than that.
 @fragment
-fn fs_hole(g: Ground, @builtin(front_facing) front: bool) -> @location(0) vec4f {
+fn fs_hole(g: Ground, @builtin(front_facing) front: bool) -> Face {
     cut(g);
     // Back faces of skirts are never drawn, so they neither cover nor betray anything.
     if g.skirt == 1u && !front {
         discard;
     }
-    return vec4f(f32(!front), f32(front), 0.0, 1.0);
+    let depth = g.position.z * select(0.995, 1.0, front);
+    return Face(vec4f(f32(!front), f32(front), 0.0, 1.0), depth);
 }

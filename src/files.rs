@@ -11,17 +11,30 @@ use std::path::Path;
 /// Opens a world; what is wrong with it comes back in one line that names the file.
 pub fn open_world(path: &Path) -> Result<World> {
     let file = File::open(path).map_err(|error| Error::io(path, "cannot be opened", error))?;
-    let facts = file.metadata().map_err(|error| Error::io(path, "cannot be read", error))?;
+    let facts = file
+        .metadata()
+        .map_err(|error| Error::io(path, "cannot be read", error))?;
     if !facts.is_file() {
-        return Err(Error::file(path, "a directory or a device", "a world file (.hfw)"));
+        return Err(Error::file(
+            path,
+            "a directory or a device",
+            "a world file (.hfw)",
+        ));
     }
-    let source = FileSource { file, len: facts.len() };
+    let source = FileSource {
+        file,
+        len: facts.len(),
+    };
     World::open(Box::new(source)).map_err(|error| bad_world(path, error))
 }
 
 /// The error of a world file whose bytes are wrong.
 pub fn bad_world(path: &Path, error: FormatError) -> Error {
-    Error::file(path, error.to_string(), "an undamaged world file made by `highfell compile`")
+    Error::file(
+        path,
+        error.to_string(),
+        "an undamaged world file made by `highfell compile`",
+    )
 }
 
 /// Writes a world beside `path` and renames it into place, so that there is never half a file.
@@ -39,7 +52,10 @@ pub fn write_beside(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut beside = tempfile::Builder::new().prefix(".highfell-").tempfile_in(folder).map_err(failed)?;
+    let mut beside = tempfile::Builder::new()
+        .prefix(".highfell-")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     let mut out = std::io::BufWriter::new(beside.as_file_mut());
     write(&mut out).and_then(|()| out.flush()).map_err(failed)?;
     drop(out);

@@ -10,6 +10,7 @@ mod statistics;
 
 use crate::error::{Error, Result};
 use crate::import::Source;
+use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::measure;
 use crate::terrain::refine::{Refiner, shoreline};
 use crate::terrain::triangle::Triangle;
@@ -32,7 +33,11 @@ pub struct CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        CompileOptions { error_m: None, patch_cells: 32, sea_level_m: None }
+        CompileOptions {
+            error_m: None,
+            patch_cells: 32,
+            sea_level_m: None,
+        }
     }
 }
 
@@ -55,11 +60,19 @@ pub fn compile(
     mut report: impl FnMut(Progress),
 ) -> Result<(WorldWriter, Meta)> {
     let map = &source.map;
-    let layout = Layout::new([map.width - 1, map.height - 1], options.patch_cells, STREAM_CELLS).map_err(usage)?;
+    let layout = Layout::new(
+        [map.width - 1, map.height - 1],
+        options.patch_cells,
+        STREAM_CELLS,
+    )
+    .map_err(usage)?;
     check_heights(source, &layout)?;
-    let error_m = options.error_m.unwrap_or(default_error_m(source.step_m, source.spacing_m));
+    let error_m = options
+        .error_m
+        .unwrap_or(default_error_m(source.step_m, source.spacing_m));
     let rule = shoreline(options.sea_level_m.map(|sea| sea / source.step_m));
-    let measure_all = |triangles: &[Triangle]| triangles.par_iter().map(|&t| measure(map, t)).collect();
+    let measure_all =
+        |triangles: &[Triangle]| triangles.par_iter().map(|&t| measure(map, t)).collect();
     let mut refiner = Refiner::new(layout, measure_all, &rule);
 
     let bounds = statistics::height_bounds(&layout, map);
@@ -75,8 +88,21 @@ pub fn compile(
         let threshold = error_m * 2f64.powi(level as i32);
         refiner.refine(level, threshold / source.step_m);
         advance(work(level));
-        let records = statistics::patch_records(&refiner, &layout, level, &bounds[level as usize], source.step_m);
-        levels.push(statistics::level_meta(&refiner, &layout, level, &records, threshold, source.step_m));
+        let records = statistics::patch_records(
+            &refiner,
+            &layout,
+            level,
+            &bounds[level as usize],
+            source.step_m,
+        );
+        levels.push(statistics::level_meta(
+            &refiner,
+            &layout,
+            level,
+            &records,
+            threshold,
+            source.step_m,
+        ));
         chunks.extend(sections::pack_level(&layout, map, level, &records).map_err(usage)?);
         advance(work(level));
     }
@@ -87,16 +113,33 @@ pub fn compile(
         spacing_m: source.spacing_m,
         height_step_m: source.step_m,
         height_range: [low, high],
+        summit: summit(map),
         sea_level_m: options.sea_level_m,
         metric: "max".into(),
         levels,
         source: source.info.clone(),
     };
-    let id = ChunkId { kind: ChunkKind::Meta, level: 0, x: 0, z: 0 };
+    let id = ChunkId {
+        kind: ChunkKind::Meta,
+        level: 0,
+        x: 0,
+        z: 0,
+    };
     let mut writer = WorldWriter::new();
     writer.add(pack(id, Coding::Zstd, meta.to_bytes()).map_err(usage)?);
     chunks.into_iter().for_each(|chunk| writer.add(chunk));
     Ok((writer, meta))
+}
+
+/// The first of the highest samples.
+fn summit(map: &HeightMap) -> [u32; 2] {
+    let (_, high) = map.range();
+    let index = map
+        .heights
+        .iter()
+        .position(|&height| height == high)
+        .unwrap_or(0) as u32;
+    [index % map.width, index / map.width]
 }
 
 fn usage(error: crate::world::FormatError) -> Error {
@@ -119,14 +162,19 @@ fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terrain::height_map::HeightMap;
     use crate::world::{HeightGrid, PatchKey, SourceInfo, World};
     use std::sync::Arc;
 
     pub fn source(width: u32, height: u32) -> Source {
         let rough = |x: u32, z: u32| ((x * x / 7 + z * 13) % 40 + (x / 9) * (z / 11)) as i32 - 60;
         Source {
-            map: HeightMap { width, height, heights: (0..width * height).map(|i| rough(i % width, i / width)).collect() },
+            map: HeightMap {
+                width,
+                height,
+                heights: (0..width * height)
+                    .map(|i| rough(i % width, i / width))
+                    .collect(),
+            },
             step_m: 0.5,
             spacing_m: [10.0, 12.0],
             info: SourceInfo {
@@ -144,7 +192,11 @@ mod tests {
 
     fn bytes(source: &Source, options: &CompileOptions) -> Vec<u8> {
         let mut bytes = Vec::new();
-        compile(source, options, |_| ()).unwrap().0.write(&mut bytes).unwrap();
+        compile(source, options, |_| ())
+            .unwrap()
+            .0
+            .write(&mut bytes)
+            .unwrap();
         bytes
     }
 
@@ -165,7 +217,11 @@ mod tests {
     #[test]
     fn all_heights_and_certificates_come_back_from_the_file() {
         let source = source(777, 550);
-        let options = CompileOptions { sea_level_m: Some(0.0), patch_cells: 16, ..Default::default() };
+        let options = CompileOptions {
+            sea_level_m: Some(0.0),
+            patch_cells: 16,
+            ..Default::default()
+        };
         let world = World::open(Box::new(bytes(&source, &options))).unwrap();
         assert_eq!(world.meta.layout.levels, 7);
         assert_eq!(world.meta.layout.stream_levels, 6);
@@ -176,7 +232,10 @@ mod tests {
             for z in rect.z0..rect.z0 + rect.height as i32 {
                 for x in rect.x0..rect.x0 + rect.width as i32 {
                     let stride = rect.stride as i64;
-                    assert_eq!(section.heights.at(x, z), source.map.at(x as i64 * stride, z as i64 * stride));
+                    assert_eq!(
+                        section.heights.at(x, z),
+                        source.map.at(x as i64 * stride, z as i64 * stride)
+                    );
                     samples += 1;
                 }
             }
@@ -194,32 +253,56 @@ mod tests {
     #[test]
     fn the_stored_error_is_the_error_of_the_mesh() {
         let source = source(130, 100);
-        let options = CompileOptions { patch_cells: 8, error_m: Some(3.0), ..Default::default() };
+        let options = CompileOptions {
+            patch_cells: 8,
+            error_m: Some(3.0),
+            ..Default::default()
+        };
         let world = World::open(Box::new(bytes(&source, &options))).unwrap();
         let layout = world.meta.layout;
         let mut patches = 0;
         walk(&world, |section| {
             let [x0, z0, x1, z1] = section.area;
-            for key in (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(section.key.level, x, z))) {
+            for key in
+                (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(section.key.level, x, z)))
+            {
                 let record = section.patch(key);
                 let size = layout.patch_size(key.level) as i32;
                 let corner = glam::ivec2(key.x as i32, key.z as i32) * size;
                 let mut largest = 0.0f64;
-                for (root, tree) in Triangle::roots(corner, size, key.splits_nw_se()).into_iter().zip(&record.trees) {
+                for (root, tree) in Triangle::roots(corner, size, key.splits_nw_se())
+                    .into_iter()
+                    .zip(&record.trees)
+                {
                     leaves(root, &mut tree.reader(), &mut |leaf| {
                         largest = largest.max(measure(&source.map, leaf).error * source.step_m);
                     });
                 }
-                assert!((record.error_m as f64 - largest).abs() <= largest * 1e-6, "{key}");
+                assert!(
+                    (record.error_m as f64 - largest).abs() <= largest * 1e-6,
+                    "{key}"
+                );
                 patches += 1;
             }
         });
-        assert_eq!(patches as u64, (0..layout.levels).map(|level| layout.patch_count(level)).sum::<u64>());
+        assert_eq!(
+            patches as u64,
+            (0..layout.levels)
+                .map(|level| layout.patch_count(level))
+                .sum::<u64>()
+        );
     }
 
-    fn leaves(triangle: Triangle, tree: &mut crate::world::BitReader, visit: &mut impl FnMut(Triangle)) {
+    fn leaves(
+        triangle: Triangle,
+        tree: &mut crate::world::BitReader,
+        visit: &mut impl FnMut(Triangle),
+    ) {
         if tree.next() {
-            triangle.halves().into_iter().for_each(|half| leaves(half, tree, visit));
+            triangle
+                .halves()
+                .into_iter()
+                .for_each(|half| leaves(half, tree, visit));
         } else {
             visit(triangle);
         }
@@ -229,7 +312,10 @@ mod tests {
     fn the_same_bytes_on_any_number_of_threads() {
         let source = source(300, 200);
         let with = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             pool.install(|| bytes(&source, &CompileOptions::default()))
         };
         let one = with(1);
@@ -239,7 +325,13 @@ mod tests {
 
     #[test]
     fn every_truncation_and_many_flips_end_in_an_error_or_a_sound_section() {
-        let good = bytes(&source(90, 70), &CompileOptions { patch_cells: 8, ..Default::default() });
+        let good = bytes(
+            &source(90, 70),
+            &CompileOptions {
+                patch_cells: 8,
+                ..Default::default()
+            },
+        );
         for len in (0..good.len()).step_by(97) {
             assert!(World::open(Box::new(good[..len].to_vec())).is_err());
         }
@@ -250,6 +342,10 @@ mod tests {
             let verdict = World::open(Box::new(bad)).and_then(|world| world.check_all_chunks());
             refused += verdict.is_err() as usize;
         }
-        assert_eq!(refused, good.len().div_ceil(31), "every byte is under a checksum");
+        assert_eq!(
+            refused,
+            good.len().div_ceil(31),
+            "every byte is under a checksum"
+        );
     }
 }

@@ -3,7 +3,9 @@
 use crate::terrain::height_map::HeightMap;
 use crate::world::container::pack;
 use crate::world::reader::chunk_of;
-use crate::world::{ChunkKind, Coding, FormatError, HeightGrid, Layout, PackedChunk, PatchRecord, SectionKey};
+use crate::world::{
+    ChunkKind, Coding, FormatError, HeightGrid, Layout, PackedChunk, PatchRecord, SectionKey,
+};
 use crate::world::{heights, topology};
 use rayon::prelude::*;
 
@@ -30,14 +32,23 @@ fn pack_section(
 ) -> Result<Vec<PackedChunk>, FormatError> {
     let [x0, z0, x1, z1] = layout.section_patches(key).map(|n| n as usize);
     let nx = layout.patches(key.level)[0] as usize;
-    let patches: Vec<PatchRecord> =
-        (z0..z1).flat_map(|z| &records[z * nx + x0..z * nx + x1]).cloned().collect();
-    let mut chunks =
-        vec![pack(chunk_of(ChunkKind::Topology, key), Coding::Zstd, topology::encode(&patches))?];
+    let patches: Vec<PatchRecord> = (z0..z1)
+        .flat_map(|z| &records[z * nx + x0..z * nx + x1])
+        .cloned()
+        .collect();
+    let mut chunks = vec![pack(
+        chunk_of(ChunkKind::Topology, key),
+        Coding::Zstd,
+        topology::encode(&patches),
+    )?];
     let coarser = layout.coarser_section(key);
-    let shared = coarser.is_some_and(|coarser| layout.stride(coarser.level) == layout.stride(key.level));
+    let shared =
+        coarser.is_some_and(|coarser| layout.stride(coarser.level) == layout.stride(key.level));
     if !shared {
-        let bytes = heights::encode(&grid(layout, map, key), coarser.map(|key| grid(layout, map, key)).as_ref());
+        let bytes = heights::encode(
+            &grid(layout, map, key),
+            coarser.map(|key| grid(layout, map, key)).as_ref(),
+        );
         chunks.push(pack(chunk_of(ChunkKind::Heights, key), Coding::Raw, bytes)?);
     }
     Ok(chunks)

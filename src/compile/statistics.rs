@@ -13,8 +13,14 @@ pub fn height_bounds(layout: &Layout, map: &HeightMap) -> Vec<Vec<[i32; 2]>> {
     let mut levels: Vec<Vec<[i32; 2]>> = Vec::new();
     for level in 0..layout.levels {
         let bounds = match levels.last() {
-            None => keys(layout, level).into_par_iter().map(|key| finest_bounds(layout, map, key)).collect(),
-            Some(finer) => keys(layout, level).into_iter().map(|key| merged_bounds(layout, finer, key)).collect(),
+            None => keys(layout, level)
+                .into_par_iter()
+                .map(|key| finest_bounds(layout, map, key))
+                .collect(),
+            Some(finer) => keys(layout, level)
+                .into_iter()
+                .map(|key| merged_bounds(layout, finer, key))
+                .collect(),
         };
         levels.push(bounds);
     }
@@ -24,7 +30,9 @@ pub fn height_bounds(layout: &Layout, map: &HeightMap) -> Vec<Vec<[i32; 2]>> {
 /// The patches of a level, row by row.
 pub fn keys(layout: &Layout, level: u8) -> Vec<PatchKey> {
     let [nx, nz] = layout.patches(level);
-    (0..nz).flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z))).collect()
+    (0..nz)
+        .flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z)))
+        .collect()
 }
 
 /// The records of a level's patches, row by row; the level was refined last.
@@ -67,23 +75,38 @@ pub fn level_meta<M: Fn(&[Triangle]) -> Vec<Measure>>(
     threshold: f64,
     step_m: f64,
 ) -> LevelMeta {
-    let covered = layout.patches(level).map(|n| (n * layout.patch_size(level)) as i32);
-    let tallest = records.iter().map(|patch| patch.max as i64 - patch.min as i64).max().unwrap_or(0);
+    let covered = layout
+        .patches(level)
+        .map(|n| (n * layout.patch_size(level)) as i32);
+    let tallest = records
+        .iter()
+        .map(|patch| patch.max as i64 - patch.min as i64)
+        .max()
+        .unwrap_or(0);
     LevelMeta {
         patches: records.len() as u64,
         exhausted_patches: records.iter().filter(|patch| patch.exhausted).count() as u64,
         triangles: records.iter().map(|patch| patch.triangles() as u64).sum(),
         vertices: refiner.vertices_within(covered.into()),
         threshold,
-        max_error_m: records.iter().map(|patch| patch.error_m as f64).fold(0.0, f64::max),
+        max_error_m: records
+            .iter()
+            .map(|patch| patch.error_m as f64)
+            .fold(0.0, f64::max),
         tallest_patch_m: tallest as f64 * step_m,
-        topology_bits: records.iter().flat_map(|patch| &patch.trees).map(|tree| tree.len() as u64).sum(),
+        topology_bits: records
+            .iter()
+            .flat_map(|patch| &patch.trees)
+            .map(|tree| tree.len() as u64)
+            .sum(),
     }
 }
 
 fn finest_bounds(layout: &Layout, map: &HeightMap, key: PatchKey) -> [i32; 2] {
     let size = layout.patch_size(key.level);
-    let range = |start: u32, samples: u32| (start * size).min(samples - 1)..=((start + 1) * size).min(samples - 1);
+    let range = |start: u32, samples: u32| {
+        (start * size).min(samples - 1)..=((start + 1) * size).min(samples - 1)
+    };
     let (mut low, mut high) = (i32::MAX, i32::MIN);
     for z in range(key.z, map.height) {
         for x in range(key.x, map.width) {
@@ -99,11 +122,17 @@ fn merged_bounds(layout: &Layout, finer: &[[i32; 2]], key: PatchKey) -> [i32; 2]
     layout
         .present_children(key)
         .map(|child| finer[(child.z * nx + child.x) as usize])
-        .fold([i32::MAX, i32::MIN], |[low, high], [l, h]| [low.min(l), high.max(h)])
+        .fold([i32::MAX, i32::MIN], |[low, high], [l, h]| {
+            [low.min(l), high.max(h)]
+        })
 }
 
 /// To the next `f32` that is not smaller: a certificate must not promise too much.
 fn round_up(value: f64) -> f32 {
     let rounded = value as f32;
-    if (rounded as f64) < value { rounded.next_up() } else { rounded }
+    if (rounded as f64) < value {
+        rounded.next_up()
+    } else {
+        rounded
+    }
 }

@@ -9,12 +9,15 @@ use crate::files;
 use crate::import::Source;
 use crate::modes::compile::ProgressBar;
 use crate::terrain::archipelago::{DEFAULT_SEED, archipelago};
+use crate::terrain::talus;
 use crate::world::{SourceInfo, World, container};
 use std::path::{Path, PathBuf};
 
 const SAMPLES: u32 = 2049;
 const SPACING_M: f64 = 8.0;
 const STEP_M: f64 = 1.0 / 64.0;
+/// Rise over run.
+const STEEPEST: f64 = 1.25;
 /// Changes with what the generator or the compiler make of a seed.
 const EDITION: u32 = 1;
 
@@ -28,7 +31,8 @@ pub fn open() -> Result<World> {
         }
     }
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, "cannot be created", error))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Error::io(folder, "cannot be created", error))?;
     }
     let bar = ProgressBar::new("Making the built-in world (once)", false);
     let (writer, _) = compile(&source(SAMPLES), &options(), |progress| bar.set(progress))?;
@@ -40,7 +44,8 @@ pub fn open() -> Result<World> {
 /// The archipelago as a source of `samples` samples a side.
 pub fn source(samples: u32) -> Source {
     let spacing_m = SPACING_M * (SAMPLES - 1) as f64 / (samples - 1) as f64;
-    let map = archipelago(DEFAULT_SEED, samples, STEP_M, spacing_m);
+    let mut map = archipelago(DEFAULT_SEED, samples, STEP_M, spacing_m);
+    talus::settle(&mut map, STEP_M, spacing_m, STEEPEST);
     let (low, high) = map.range();
     Source {
         step_m: STEP_M,
@@ -61,18 +66,27 @@ pub fn source(samples: u32) -> Source {
 
 /// How the built-in world is compiled.
 pub fn options() -> CompileOptions {
-    CompileOptions { sea_level_m: Some(0.0), ..CompileOptions::default() }
+    CompileOptions {
+        sea_level_m: Some(0.0),
+        ..CompileOptions::default()
+    }
 }
 
 fn open_sound(path: &Path) -> Result<World> {
     let world = files::open_world(path)?;
-    world.check_all_chunks().map_err(|error| files::bad_world(path, error))?;
+    world
+        .check_all_chunks()
+        .map_err(|error| files::bad_world(path, error))?;
     Ok(world)
 }
 
 fn cache_path() -> Result<PathBuf> {
-    let folders = directories::ProjectDirs::from("", "", "highfell")
-        .ok_or_else(|| Error::Usage("no home folder for the cache; set HOME or XDG_CACHE_HOME".into()))?;
-    let name = format!("archipelago-{DEFAULT_SEED}-{SAMPLES}-v{}.{EDITION}.hfw", container::VERSION);
+    let folders = directories::ProjectDirs::from("", "", "highfell").ok_or_else(|| {
+        Error::Usage("no home folder for the cache; set HOME or XDG_CACHE_HOME".into())
+    })?;
+    let name = format!(
+        "archipelago-{DEFAULT_SEED}-{SAMPLES}-v{}.{EDITION}.hfw",
+        container::VERSION
+    );
     Ok(folders.cache_dir().join(name))
 }

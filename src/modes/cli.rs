@@ -66,11 +66,16 @@ pub struct ViewArgs {
     #[arg(long, value_name = "M,M,...", value_delimiter = ',', value_parser = positive)]
     pub ranges: Vec<f64>,
     /// The sun: degrees clockwise from north, degrees above the horizon
-    #[arg(long, value_name = "AZIMUTH,HEIGHT", default_value = "300,38", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "AZIMUTH,HEIGHT",
+        default_value = "300,38",
+        allow_hyphen_values = true
+    )]
     pub sun: Pair,
-    /// Kilometres over which the air thickens
-    #[arg(long, value_name = "KM", default_value_t = 60.0, value_parser = positive)]
-    pub fog_km: f64,
+    /// Kilometres over which the air thickens; by default 60, or one and a half worlds
+    #[arg(long, value_name = "KM", value_parser = positive)]
+    pub fog_km: Option<f64>,
     /// Leave out the sea
     #[arg(long)]
     pub no_water: bool,
@@ -180,9 +185,15 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a size; expected WIDTHxHEIGHT in pixels, 16 to 8192 each");
+        let wrong =
+            || format!("'{text}' is not a size; expected WIDTHxHEIGHT in pixels, 16 to 8192 each");
         let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
-        let side = |text: &str| text.parse().ok().filter(|side| (16..=8192).contains(side)).ok_or_else(wrong);
+        let side = |text: &str| {
+            text.parse()
+                .ok()
+                .filter(|side| (16..=8192).contains(side))
+                .ok_or_else(wrong)
+        };
         Ok(Size([side(width)?, side(height)?]))
     }
 }
@@ -197,38 +208,74 @@ impl FromStr for Pair {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is not a pair; expected two numbers such as 300,38");
         let (a, b) = text.split_once(',').ok_or_else(wrong)?;
-        Ok(Pair([finite(a).map_err(|_| wrong())?, finite(b).map_err(|_| wrong())?]))
+        Ok(Pair([
+            finite(a).map_err(|_| wrong())?,
+            finite(b).map_err(|_| wrong())?,
+        ]))
     }
 }
 
 fn finite(text: &str) -> Result<f64, String> {
-    let value: f64 = text.trim().parse().map_err(|_| format!("'{text}' is not a number"))?;
-    if value.is_finite() { Ok(value) } else { Err(format!("'{text}' is not a finite number")) }
+    let value: f64 = text
+        .trim()
+        .parse()
+        .map_err(|_| format!("'{text}' is not a number"))?;
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(format!("'{text}' is not a finite number"))
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    finite(text)
-        .and_then(|value| if value > 0.0 { Ok(value) } else { Err(format!("'{text}' is not above 0")) })
+    finite(text).and_then(|value| {
+        if value > 0.0 {
+            Ok(value)
+        } else {
+            Err(format!("'{text}' is not above 0"))
+        }
+    })
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
-    finite(text)
-        .and_then(|value| if value >= 0.0 { Ok(value) } else { Err(format!("'{text}' is below 0")) })
+    finite(text).and_then(|value| {
+        if value >= 0.0 {
+            Ok(value)
+        } else {
+            Err(format!("'{text}' is below 0"))
+        }
+    })
 }
 
 fn exaggeration(text: &str) -> Result<f64, String> {
     let value = positive(text)?;
-    if value <= 100.0 { Ok(value) } else { Err("at most 100 times as high".into()) }
+    if value <= 100.0 {
+        Ok(value)
+    } else {
+        Err("at most 100 times as high".into())
+    }
 }
 
 fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<f64, String> {
     let value = finite(text)?;
     let fits = (LOW as f64..=HIGH as f64).contains(&value);
-    if fits { Ok(value) } else { Err(format!("'{text}' is not between {LOW} and {HIGH}")) }
+    if fits {
+        Ok(value)
+    } else {
+        Err(format!("'{text}' is not between {LOW} and {HIGH}"))
+    }
 }
 
 fn spacing(text: &str) -> Result<Pair, String> {
-    let both = if text.contains(',') { text.to_owned() } else { format!("{text},{text}") };
+    let both = if text.contains(',') {
+        text.to_owned()
+    } else {
+        format!("{text},{text}")
+    };
     let pair: Pair = both.parse()?;
-    if pair.0.iter().all(|&m| m > 0.0 && m <= 1e6) { Ok(pair) } else { Err(format!("'{text}' is not a spacing in metres")) }
+    if pair.0.iter().all(|&m| m > 0.0 && m <= 1e6) {
+        Ok(pair)
+    } else {
+        Err(format!("'{text}' is not a spacing in metres"))
+    }
 }

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub fn run(args: &CompileArgs) -> Result<()> {
-    let output = args.output.clone().unwrap_or_else(|| default_output(&args.input));
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_output(&args.input));
     check_may_write(&output, args.force)?;
     let import = ImportOptions {
         spacing_m: args.spacing.map(|pair| pair.0),
@@ -45,8 +48,10 @@ impl ProgressBar {
         if quiet {
             bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
         }
-        let template = "{msg} [{bar:32}] {percent:>3} %  {human_pos} samples, {per_sec}, {eta} left";
-        let style = indicatif::ProgressStyle::with_template(template).expect("the template is sound");
+        let template =
+            "{msg} [{bar:32}] {percent:>3} %  {human_pos} samples, {per_sec}, {eta} left";
+        let style =
+            indicatif::ProgressStyle::with_template(template).expect("the template is sound");
         bar.set_style(style.progress_chars("=> "));
         bar.set_message(what);
         bar.enable_steady_tick(Duration::from_millis(100));
@@ -81,9 +86,16 @@ fn report(meta: &Meta, output: &Path) {
         finest.threshold
     );
     if meta.source.filled > 0 {
-        eprintln!("filled {} voids smoothly from their rims", meta.source.filled);
+        eprintln!(
+            "filled {} voids smoothly from their rims",
+            meta.source.filled
+        );
     }
-    let exhausted: u64 = meta.levels.iter().map(|level| level.exhausted_patches).sum();
+    let exhausted: u64 = meta
+        .levels
+        .iter()
+        .map(|level| level.exhausted_patches)
+        .sum();
     if exhausted > 0 {
         eprintln!(
             "{exhausted} patches are rougher than their lattice can follow at this error; --error {:.2} would suit them",
@@ -95,6 +107,10 @@ fn report(meta: &Meta, output: &Path) {
 
 /// The error at which no level would ask for more than its lattice gave.
 fn suggested_error(meta: &Meta) -> f64 {
-    let by_level = meta.levels.iter().enumerate().map(|(level, facts)| facts.max_error_m / 2f64.powi(level as i32));
+    let by_level = meta
+        .levels
+        .iter()
+        .enumerate()
+        .map(|(level, facts)| facts.max_error_m / 2f64.powi(level as i32));
     by_level.fold(meta.levels[0].threshold, f64::max)
 }

@@ -14,8 +14,15 @@ const SIZE: [u32; 2] = [1280, 720];
 const PICTURES: u32 = 4;
 
 /// Flies from the start pose in towards the middle of the world; returns the pictures' paths.
-pub fn fly_headless(gpu: &Gpu, scene: &mut Scene, start: &Pose, settings: &Settings, folder: &Path) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, "cannot be created", error))?;
+pub fn fly_headless(
+    gpu: &Gpu,
+    scene: &mut Scene,
+    start: &Pose,
+    settings: &Settings,
+    folder: &Path,
+) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Error::io(folder, "cannot be created", error))?;
     let mut written = Vec::new();
     for number in 0..PICTURES {
         let share = number as f64 / (PICTURES - 1) as f64;

@@ -70,7 +70,9 @@ fn as_text(world: &World) -> String {
     let (source, bytes) = (&meta.source, Bytes::of(world));
     let [columns, rows] = layout.size_cells.map(|cells| cells + 1);
     let [width, depth] = meta.size_m().map(|m| m / 1000.0);
-    let sea = meta.sea_level_m.map_or("none".into(), |sea| format!("at {sea} m"));
+    let sea = meta
+        .sea_level_m
+        .map_or("none".into(), |sea| format!("at {sea} m"));
     let per_sample = bytes.heights as f64 * 8.0 / (columns as f64 * rows as f64);
     let triangles: u64 = meta.levels.iter().map(|level| level.triangles).sum();
     let mut lines = vec![
@@ -86,7 +88,11 @@ fn as_text(world: &World) -> String {
         let size = layout.patch_size(level) as f64;
         lines.push(format!(
             "{level:>5}  {:<12} {:>6} {:>8} {:>10} {:>11} {:>11} {:>8.2} {:>8.2} {:>9.2}  {}",
-            format!("{:.0} x {:.0}", size * meta.spacing_m[0], size * meta.spacing_m[1]),
+            format!(
+                "{:.0} x {:.0}",
+                size * meta.spacing_m[0],
+                size * meta.spacing_m[1]
+            ),
             layout.stride(level),
             facts.patches,
             facts.exhausted_patches,
@@ -124,5 +130,9 @@ impl Bytes {
 }
 
 fn place(world: &World, level: u8) -> &'static str {
-    if world.meta.layout.is_global(level) { "global repository" } else { "stream patch" }
+    if world.meta.layout.is_global(level) {
+        "global repository"
+    } else {
+        "stream patch"
+    }
 }

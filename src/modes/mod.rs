@@ -24,11 +24,20 @@ use std::sync::Arc;
 /// Parses the command line and does what it says.
 pub fn run() -> Result<()> {
     let cli = Cli::parse();
-    let default_level = if cli.verbose { "highfell=debug,warn" } else { "highfell=warn,error" };
+    let default_level = if cli.verbose {
+        "highfell=debug,warn"
+    } else {
+        "highfell=warn,error"
+    };
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(default_level))
         .format(|out, record| {
             use std::io::Write;
-            writeln!(out, "highfell: {}: {}", record.level().as_str().to_lowercase(), record.args())
+            writeln!(
+                out,
+                "highfell: {}: {}",
+                record.level().as_str().to_lowercase(),
+                record.args()
+            )
         })
         .init();
     if cli.list_adapters {
@@ -36,7 +45,9 @@ pub fn run() -> Result<()> {
     }
     match cli.command {
         None => fly::run(None, &cli.view, None),
-        Some(Command::Fly(args)) => fly::run(args.world.as_deref(), &args.view, args.camera.as_ref()),
+        Some(Command::Fly(args)) => {
+            fly::run(args.world.as_deref(), &args.view, args.camera.as_ref())
+        }
         Some(Command::Compile(args)) => compile::run(&args),
         Some(Command::Shot(args)) => shot::run(&args),
         Some(Command::Inspect(args)) => inspect::run(&args),
@@ -52,28 +63,46 @@ pub fn open_world(path: Option<&Path>) -> Result<World> {
 }
 
 /// The settings that the flags ask for.
-pub fn settings(args: &ViewArgs) -> Settings {
-    let mut settings = Settings { view: args.view, fov_deg: args.fov, ..Settings::default() };
+pub fn settings(args: &ViewArgs, meta: &Meta) -> Settings {
+    let mut settings = Settings {
+        view: args.view,
+        fov_deg: args.fov,
+        ..Settings::default()
+    };
     settings.lod.exaggeration = args.exaggerate;
     settings.lod.pixel_error = args.pixel_error;
     settings.lod.by_hand_m = args.ranges.iter().map(|&range| Some(range)).collect();
     [settings.sun_azimuth_deg, settings.sun_height_deg] = args.sun.0;
-    settings.fog_m = args.fog_km * 1000.0;
+    let [width, depth] = meta.size_m();
+    // The air of a large world is clearer, so that all of it can be seen.
+    settings.fog_m = args
+        .fog_km
+        .map_or((1.5 * width.max(depth)).max(60_000.0), |km| km * 1000.0);
     settings.water = !args.no_water;
     settings.skirts = !args.no_skirts;
     settings.hidden_patch = args.hide_patch;
     settings
 }
 
-/// A first look at a world: from its south-west, over the ground, at its middle.
+/// A first look at a world: over the land at its summit, from the side of the middle.
 pub fn start_pose(meta: &Meta, exaggeration: f64) -> Pose {
     let [width, depth] = meta.size_m();
-    let top = meta.height_range[1] as f64 * meta.height_step_m * exaggeration;
-    let low = meta.height_range[0] as f64 * meta.height_step_m * exaggeration;
-    let low = meta.sea_level_m.map_or(low, |sea| low.max(sea * exaggeration));
-    let away = 0.42 * width.max(depth);
-    let eye = dvec3(width * 0.5 - away * 0.55, top + 0.10 * away, depth * 0.5 + away * 0.83);
-    Pose::looking_at(eye, dvec3(width * 0.5, low + 0.3 * (top - low), depth * 0.5))
+    let step = meta.height_step_m * exaggeration;
+    let [low, high] = meta.height_range.map(|height| height as f64 * step);
+    let low = meta
+        .sea_level_m
+        .map_or(low, |sea| low.max(sea * exaggeration));
+    let [x, z] = [0, 1].map(|axis| meta.summit[axis] as f64 * meta.spacing_m[axis]);
+    let relief = (high - low).max(0.0);
+    let away = (6.0 * relief).clamp(0.15 * width.max(depth), 0.5 * width.max(depth));
+    // Towards the middle, but never straight up a meridian: slopes read better in slanting light.
+    let to_middle = dvec3(width * 0.5 - x, 0.0, depth * 0.5 - z);
+    let side = (to_middle / (0.5 * width.max(depth)) + dvec3(-0.35, 0.0, 0.6)).normalize();
+    let mut eye = dvec3(x, high, z) + side * away;
+    eye.x = eye.x.clamp(0.03 * width, 0.97 * width);
+    eye.z = eye.z.clamp(0.03 * depth, 0.97 * depth);
+    eye.y = high + (0.15 * relief).max(0.06 * away);
+    Pose::looking_at(eye, dvec3(x, low + 0.4 * relief, z))
 }
 
 /// The camera a flag asks for, its height counted from the ground where it says so.

@@ -21,7 +21,7 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     }
     let world = open_shared(args.world.as_deref())?;
     let gpu = Gpu::open(&args.view_args.adapter)?;
-    let settings = settings(&args.view_args);
+    let settings = settings(&args.view_args, &world.meta);
     let mut scene = Scene::for_pictures(&gpu, world)?;
     let timeout = Duration::try_from_secs_f64(args.settle_timeout).unwrap_or(Duration::MAX);
     let size = args.size.0;
@@ -37,7 +37,16 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     };
     scene.settle(&gpu, &pose, &settings, size, timeout)?;
     let target = PictureTarget::new(&gpu, size);
-    let stats = scene.frame(&gpu, &pose, &settings, 0.0, Target::Picture { target: &target, size });
+    let stats = scene.frame(
+        &gpu,
+        &pose,
+        &settings,
+        0.0,
+        Target::Picture {
+            target: &target,
+            size,
+        },
+    );
     let picture = target.read(&gpu)?;
     if let Some(path) = &args.stats {
         let holes = HoleCheck::new(scene.world(), exaggeration)?;
@@ -50,18 +59,38 @@ pub fn run(args: &ShotArgs) -> Result<()> {
 }
 
 /// Draws a settled picture of a scene.
-pub fn settled_picture(gpu: &Gpu, scene: &mut Scene, pose: &Pose, settings: &Settings, size: [u32; 2]) -> Result<Picture> {
+pub fn settled_picture(
+    gpu: &Gpu,
+    scene: &mut Scene,
+    pose: &Pose,
+    settings: &Settings,
+    size: [u32; 2],
+) -> Result<Picture> {
     scene.settle(gpu, pose, settings, size, Duration::from_secs(60))?;
     let target = PictureTarget::new(gpu, size);
-    scene.frame(gpu, pose, settings, 0.0, Target::Picture { target: &target, size });
+    scene.frame(
+        gpu,
+        pose,
+        settings,
+        0.0,
+        Target::Picture {
+            target: &target,
+            size,
+        },
+    );
     target.read(gpu)
 }
 
 /// Writes a PNG beside its place and renames it.
 pub fn write_png(path: &Path, picture: &Picture) -> Result<()> {
     let [width, height] = picture.size;
-    let pixels: Vec<u8> = picture.pixels.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect();
-    let image = image::RgbImage::from_raw(width, height, pixels).expect("as many pixels as the size says");
+    let pixels: Vec<u8> = picture
+        .pixels
+        .iter()
+        .flat_map(|[r, g, b, _]| [*r, *g, *b])
+        .collect();
+    let image =
+        image::RgbImage::from_raw(width, height, pixels).expect("as many pixels as the size says");
     let mut bytes = std::io::Cursor::new(Vec::new());
     image
         .write_to(&mut bytes, image::ImageFormat::Png)
@@ -69,7 +98,13 @@ pub fn write_png(path: &Path, picture: &Picture) -> Result<()> {
     files::write_beside(path, |out| out.write_all(bytes.get_ref()))
 }
 
-fn write_stats(path: &Path, stats: &crate::settings::Stats, hole_pixels: u64, pose: &Pose, size: [u32; 2]) -> Result<()> {
+fn write_stats(
+    path: &Path,
+    stats: &crate::settings::Stats,
+    hole_pixels: u64,
+    pose: &Pose,
+    size: [u32; 2],
+) -> Result<()> {
     let mut value = serde_json::to_value(stats).expect("plain data");
     value["hole_pixels"] = hole_pixels.into();
     value["camera"] = pose.to_string().into();

@@ -41,7 +41,10 @@ impl Arena {
             Some(slot) => slot,
             None => self.cut_page(cuts)?,
         };
-        let in_use = self.cut_pages.get_mut(&(slot / self.page_len)).expect("a slot's page is cut");
+        let in_use = self
+            .cut_pages
+            .get_mut(&(slot / self.page_len))
+            .expect("a slot's page is cut");
         *in_use += 1;
         self.used += (self.page_len / cuts) as u64;
         Some(slot)
@@ -71,7 +74,9 @@ impl Arena {
     }
 
     fn cuts_for(&self, len: u32) -> Option<u32> {
-        CUTS.into_iter().rev().find(|&cuts| len <= self.page_len / cuts)
+        CUTS.into_iter()
+            .rev()
+            .find(|&cuts| len <= self.page_len / cuts)
     }
 
     fn cut_page(&mut self, cuts: u32) -> Option<u32> {

@@ -48,12 +48,16 @@ impl Gpu {
         size: [u32; 2],
         choice: &AdapterChoice,
     ) -> Result<(Self, WindowSurface)> {
-        let descriptor = wgpu::InstanceDescriptor::new_with_display_handle_from_env(Box::new(display));
+        let descriptor =
+            wgpu::InstanceDescriptor::new_with_display_handle_from_env(Box::new(display));
         let backends = descriptor.backends;
         let instance = wgpu::Instance::new(descriptor);
-        let surface = instance
-            .create_surface(window)
-            .map_err(|error| Error::Gpu(format!("the window cannot be drawn to: {}", one_line(&error))))?;
+        let surface = instance.create_surface(window).map_err(|error| {
+            Error::Gpu(format!(
+                "the window cannot be drawn to: {}",
+                one_line(&error)
+            ))
+        })?;
         let mut adapters = pollster::block_on(instance.enumerate_adapters(backends));
         adapters.retain(|adapter| adapter.is_surface_supported(&surface));
         let gpu = Self::open_adapter(pick(adapters, choice)?)?;
@@ -74,11 +78,19 @@ impl Gpu {
             max_storage_buffer_binding_size: limits.max_storage_buffer_binding_size.min(1 << 30),
             ..wgpu::Limits::downlevel_defaults()
         };
-        let descriptor = wgpu::DeviceDescriptor { label: Some("highfell"), required_limits, ..Default::default() };
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("highfell"),
+            required_limits,
+            ..Default::default()
+        };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| Error::Gpu(format!("{}: {}", describe(&adapter), one_line(&error))))?;
         device.on_uncaptured_error(Arc::new(|error: wgpu::Error| log::error!("GPU: {error}")));
-        Ok(Gpu { device, queue, adapter })
+        Ok(Gpu {
+            device,
+            queue,
+            adapter,
+        })
     }
 }
 
@@ -99,10 +111,16 @@ pub struct WindowFrame(pub(super) wgpu::SurfaceTexture);
 impl WindowSurface {
     fn new(gpu: &Gpu, surface: wgpu::Surface<'static>, size: [u32; 2]) -> Result<Self> {
         let cannot = || Error::Gpu(format!("{} cannot draw to this window", gpu.describe()));
-        let mut config = surface.get_default_config(&gpu.adapter, size[0].max(1), size[1].max(1)).ok_or_else(cannot)?;
+        let mut config = surface
+            .get_default_config(&gpu.adapter, size[0].max(1), size[1].max(1))
+            .ok_or_else(cannot)?;
         let formats = surface.get_capabilities(&gpu.adapter).formats;
         // Shaders encode colours themselves, so the target must not do it again.
-        config.format = formats.iter().copied().find(|format| !format.is_srgb()).ok_or_else(cannot)?;
+        config.format = formats
+            .iter()
+            .copied()
+            .find(|format| !format.is_srgb())
+            .ok_or_else(cannot)?;
         config.usage |= wgpu::TextureUsages::RENDER_ATTACHMENT;
         let this = WindowSurface { surface, config };
         this.configure(gpu);
@@ -124,9 +142,8 @@ impl WindowSurface {
     /// The next picture to draw, or none when there is nothing to draw to just now.
     pub fn next_frame(&mut self, gpu: &Gpu) -> Option<WindowFrame> {
         match self.surface.get_current_texture() {
-            wgpu::CurrentSurfaceTexture::Success(texture) | wgpu::CurrentSurfaceTexture::Suboptimal(texture) => {
-                Some(WindowFrame(texture))
-            }
+            wgpu::CurrentSurfaceTexture::Success(texture)
+            | wgpu::CurrentSurfaceTexture::Suboptimal(texture) => Some(WindowFrame(texture)),
             wgpu::CurrentSurfaceTexture::Outdated | wgpu::CurrentSurfaceTexture::Lost => {
                 self.configure(gpu);
                 None
@@ -152,7 +169,10 @@ impl WindowSurface {
 fn headless_adapters() -> Vec<wgpu::Adapter> {
     let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
     let backends = descriptor.backends;
-    for only in [wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12, wgpu::Backends::GL] {
+    for only in [
+        wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12,
+        wgpu::Backends::GL,
+    ] {
         let backends = backends & only;
         if backends.is_empty() {
             continue;
@@ -178,9 +198,14 @@ fn pick(adapters: Vec<wgpu::Adapter>, choice: &AdapterChoice) -> Result<wgpu::Ad
     let fits = |adapter: &wgpu::Adapter| match choice {
         AdapterChoice::Best => true,
         AdapterChoice::Software => adapter.get_info().device_type == wgpu::DeviceType::Cpu,
-        AdapterChoice::Named(name) => describe(adapter).to_lowercase().contains(&name.to_lowercase()),
+        AdapterChoice::Named(name) => describe(adapter)
+            .to_lowercase()
+            .contains(&name.to_lowercase()),
     };
-    let best = adapters.into_iter().filter(fits).min_by_key(|adapter| rank(adapter.get_info().device_type));
+    let best = adapters
+        .into_iter()
+        .filter(fits)
+        .min_by_key(|adapter| rank(adapter.get_info().device_type));
     best.ok_or_else(|| {
         let wanted = match choice {
             AdapterChoice::Named(name) => format!("no adapter is called '{name}'"),
@@ -209,7 +234,10 @@ fn describe(adapter: &wgpu::Adapter) -> String {
         wgpu::DeviceType::VirtualGpu => "virtual",
         wgpu::DeviceType::Other => "unknown kind",
     };
-    format!("{} ({kind}, {:?}, {})", info.name, info.backend, info.driver_info)
+    format!(
+        "{} ({kind}, {:?}, {})",
+        info.name, info.backend, info.driver_info
+    )
 }
 
 fn one_line(error: &dyn std::error::Error) -> String {

@@ -81,7 +81,12 @@ struct Resident {
 }
 
 impl Ground {
-    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: wgpu::TextureFormat, layout: Layout) -> Self {
+    pub(super) fn new(
+        gpu: &Gpu,
+        globals: &wgpu::BindGroupLayout,
+        format: wgpu::TextureFormat,
+        layout: Layout,
+    ) -> Self {
         let buffer = |label, size, usage| {
             gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(label),
@@ -91,17 +96,38 @@ impl Ground {
             })
         };
         let storage = wgpu::BufferUsages::STORAGE;
-        let vertices = buffer("patch vertices", VERTEX_BYTES, storage | wgpu::BufferUsages::VERTEX);
-        let indices = buffer("patch indices", INDEX_BYTES, storage | wgpu::BufferUsages::INDEX);
-        let instances = buffer("patch instances", instance_bytes(1024), wgpu::BufferUsages::VERTEX);
+        let vertices = buffer(
+            "patch vertices",
+            VERTEX_BYTES,
+            storage | wgpu::BufferUsages::VERTEX,
+        );
+        let indices = buffer(
+            "patch indices",
+            INDEX_BYTES,
+            storage | wgpu::BufferUsages::INDEX,
+        );
+        let instances = buffer(
+            "patch instances",
+            instance_bytes(1024),
+            wgpu::BufferUsages::VERTEX,
+        );
         let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
-        let atlas = create_texture(gpu, "patch normals", [ATLAS_TEXELS; 2], wgpu::TextureFormat::Rgba8Snorm, usage);
+        let atlas = create_texture(
+            gpu,
+            "patch normals",
+            [ATLAS_TEXELS; 2],
+            wgpu::TextureFormat::Rgba8Snorm,
+            usage,
+        );
         let group_layout = group_layout(gpu);
         let bind_group = bind_group(gpu, &group_layout, &atlas, &vertices, &indices);
         let (page_vertices, page_words) = page_lengths(&layout);
         let per_row = ATLAS_TEXELS / (layout.lattice_cells(layout.coarsest()) + 1);
         Ground {
-            vertex_arena: Arena::new(page_vertices, (VERTEX_BYTES / (page_vertices as u64 * 12)) as u32),
+            vertex_arena: Arena::new(
+                page_vertices,
+                (VERTEX_BYTES / (page_vertices as u64 * 12)) as u32,
+            ),
             index_arena: Arena::new(page_words, (INDEX_BYTES / (page_words as u64 * 4)) as u32),
             texel_slots: (0..per_row * per_row).rev().collect(),
             pipelines: pipelines(gpu, globals, &group_layout, format),
@@ -116,17 +142,31 @@ impl Ground {
     }
 
     /// Writes a patch into free slots; false when there are none.
-    pub(super) fn upload(&mut self, gpu: &Gpu, key: PatchKey, mesh: &PatchMesh, normals: &[[i8; 4]]) -> bool {
+    pub(super) fn upload(
+        &mut self,
+        gpu: &Gpu,
+        key: PatchKey,
+        mesh: &PatchMesh,
+        normals: &[[i8; 4]],
+    ) -> bool {
         self.remove(key);
         let Some(resident) = self.take_slots(mesh) else {
             return false;
         };
         let vertex_bytes = bytemuck::cast_slice::<PatchVertex, u8>(&mesh.vertices);
-        gpu.queue.write_buffer(&self.vertices, resident.first_vertex as u64 * 12, vertex_bytes);
+        gpu.queue.write_buffer(
+            &self.vertices,
+            resident.first_vertex as u64 * 12,
+            vertex_bytes,
+        );
         let mut index_words = mesh.indices.clone();
         // Writes go by whole words.
         index_words.resize(index_words.len().next_multiple_of(2), 0);
-        gpu.queue.write_buffer(&self.indices, resident.first_word as u64 * 4, bytemuck::cast_slice(&index_words));
+        gpu.queue.write_buffer(
+            &self.indices,
+            resident.first_word as u64 * 4,
+            bytemuck::cast_slice(&index_words),
+        );
         self.write_normals(gpu, key, resident.texel_slot, normals);
         self.patches.insert(key, resident);
         true
@@ -134,8 +174,10 @@ impl Ground {
 
     pub(super) fn remove(&mut self, key: PatchKey) {
         if let Some(resident) = self.patches.remove(&key) {
-            self.vertex_arena.give_back(resident.first_vertex, resident.vertices);
-            self.index_arena.give_back(resident.first_word, resident.indices.div_ceil(2));
+            self.vertex_arena
+                .give_back(resident.first_vertex, resident.vertices);
+            self.index_arena
+                .give_back(resident.first_word, resident.indices.div_ceil(2));
             self.texel_slots.push(resident.texel_slot);
         }
     }
@@ -143,14 +185,18 @@ impl Ground {
     /// Patches in memory by level.
     pub(super) fn resident(&self) -> Vec<u64> {
         let mut counts = vec![0; self.layout.levels as usize];
-        self.patches.keys().for_each(|key| counts[key.level as usize] += 1);
+        self.patches
+            .keys()
+            .for_each(|key| counts[key.level as usize] += 1);
         counts
     }
 
     /// Bytes of slots in use.
     pub(super) fn used_bytes(&self) -> u64 {
         let side = normals::texels(&self.layout, self.layout.coarsest()) as u64;
-        self.vertex_arena.used() * 12 + self.index_arena.used() * 4 + self.patches.len() as u64 * side * side * 4
+        self.vertex_arena.used() * 12
+            + self.index_arena.used() * 4
+            + self.patches.len() as u64 * side * side * 4
     }
 
     pub(super) fn draw(
@@ -160,7 +206,10 @@ impl Ground {
         view: View,
         draws: &[DrawPatch],
     ) -> GroundCounts {
-        let instances: Vec<PatchInstance> = draws.iter().filter_map(|draw| self.instance(draw)).collect();
+        let instances: Vec<PatchInstance> = draws
+            .iter()
+            .filter_map(|draw| self.instance(draw))
+            .collect();
         if self.instances.size() < instance_bytes(instances.len()) {
             self.instances = gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("patch instances"),
@@ -169,7 +218,8 @@ impl Ground {
                 mapped_at_creation: false,
             });
         }
-        gpu.queue.write_buffer(&self.instances, 0, bytemuck::cast_slice(&instances));
+        gpu.queue
+            .write_buffer(&self.instances, 0, bytemuck::cast_slice(&instances));
         pass.set_bind_group(1, &self.bind_group, &[]);
         let pulled = view == View::Wireframe;
         if pulled {
@@ -181,13 +231,21 @@ impl Ground {
         }
         let mut counts = GroundCounts::default();
         let mut last_cut = None;
-        for (number, draw) in draws.iter().filter(|draw| self.patches.contains_key(&draw.key)).enumerate() {
+        for (number, draw) in draws
+            .iter()
+            .filter(|draw| self.patches.contains_key(&draw.key))
+            .enumerate()
+        {
             if last_cut != Some(draw.cut) {
                 pass.set_pipeline(&self.pipelines[&(view, draw.cut)]);
                 last_cut = Some(draw.cut);
             }
             let patch = self.patches[&draw.key];
-            let indices = if draw.skirt_m > 0.0 { patch.indices } else { patch.ground_indices };
+            let indices = if draw.skirt_m > 0.0 {
+                patch.indices
+            } else {
+                patch.ground_indices
+            };
             let instance = number as u32..number as u32 + 1;
             if pulled {
                 pass.draw(0..indices, instance);
@@ -229,7 +287,14 @@ impl Ground {
         };
         self.texel_slots.pop();
         let ground_indices = mesh.ground_indices;
-        Some(Resident { first_vertex, vertices, first_word, indices, ground_indices, texel_slot })
+        Some(Resident {
+            first_vertex,
+            vertices,
+            first_word,
+            indices,
+            ground_indices,
+            texel_slot,
+        })
     }
 
     fn texel_corner(&self, slot: u32) -> (u32, u32) {
@@ -246,8 +311,16 @@ impl Ground {
         gpu.queue.write_texture(
             place,
             bytemuck::cast_slice(normals),
-            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(side * 4), rows_per_image: None },
-            wgpu::Extent3d { width: side, height: side, depth_or_array_layers: 1 },
+            wgpu::TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(side * 4),
+                rows_per_image: None,
+            },
+            wgpu::Extent3d {
+                width: side,
+                height: side,
+                depth_or_array_layers: 1,
+            },
         );
     }
 }
@@ -265,7 +338,12 @@ fn page_lengths(layout: &Layout) -> (u32, u32) {
 }
 
 fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
-    let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
+    let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility,
+        ty,
+        count: None,
+    };
     let texture = wgpu::BindingType::Texture {
         sample_type: wgpu::TextureSampleType::Float { filterable: true },
         view_dimension: wgpu::TextureViewDimension::D2,
@@ -276,15 +354,20 @@ fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
         has_dynamic_offset: false,
         min_binding_size: None,
     };
-    gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: Some("ground"),
-        entries: &[
-            entry(0, wgpu::ShaderStages::FRAGMENT, texture),
-            entry(1, wgpu::ShaderStages::FRAGMENT, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering)),
-            entry(2, wgpu::ShaderStages::VERTEX, storage),
-            entry(3, wgpu::ShaderStages::VERTEX, storage),
-        ],
-    })
+    gpu.device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("ground"),
+            entries: &[
+                entry(0, wgpu::ShaderStages::FRAGMENT, texture),
+                entry(
+                    1,
+                    wgpu::ShaderStages::FRAGMENT,
+                    wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
+                ),
+                entry(2, wgpu::ShaderStages::VERTEX, storage),
+                entry(3, wgpu::ShaderStages::VERTEX, storage),
+            ],
+        })
 }
 
 fn bind_group(
@@ -307,8 +390,15 @@ fn bind_group(
         vertices.as_entire_binding(),
         indices.as_entire_binding(),
     ];
-    let entries: Vec<_> = (0..).zip(resources).map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource }).collect();
-    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor { label: Some("ground"), layout, entries: &entries })
+    let entries: Vec<_> = (0..)
+        .zip(resources)
+        .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
+        .collect();
+    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("ground"),
+        layout,
+        entries: &entries,
+    })
 }
 
 fn pipelines(
@@ -343,7 +433,10 @@ fn pipelines(
         let (vertex, buffers): (_, &[_]) = if view == View::Wireframe {
             ("vs_pulled", &[Some(instances.clone())])
         } else {
-            ("vs_indexed", &[Some(vertices.clone()), Some(instances.clone())])
+            (
+                "vs_indexed",
+                &[Some(vertices.clone()), Some(instances.clone())],
+            )
         };
         let spec = PipelineSpec {
             label: "ground",
@@ -360,6 +453,9 @@ fn pipelines(
         };
         pipeline::create(gpu, &spec)
     };
-    let keys = View::ALL.into_iter().flat_map(|view| [(view, false), (view, true)]);
-    keys.map(|(view, cut)| ((view, cut), create(view, cut))).collect()
+    let keys = View::ALL
+        .into_iter()
+        .flat_map(|view| [(view, false), (view, true)]);
+    keys.map(|(view, cut)| ((view, cut), create(view, cut)))
+        .collect()
 }

@@ -16,8 +16,13 @@ pub struct Painter {
 
 impl Painter {
     pub fn new(gpu: &Gpu, surface: &WindowSurface) -> Self {
-        let options = RendererOptions { dithering: false, ..Default::default() };
-        Painter { renderer: egui_wgpu::Renderer::new(&gpu.device, surface.format(), options) }
+        let options = RendererOptions {
+            dithering: false,
+            ..Default::default()
+        };
+        Painter {
+            renderer: egui_wgpu::Renderer::new(&gpu.device, surface.format(), options),
+        }
     }
 
     pub(super) fn paint(
@@ -30,22 +35,31 @@ impl Painter {
     ) {
         for (id, deltas) in &shapes.textures.set {
             for delta in deltas {
-                self.renderer.update_texture(&gpu.device, &gpu.queue, *id, delta);
+                self.renderer
+                    .update_texture(&gpu.device, &gpu.queue, *id, delta);
             }
         }
-        let screen = ScreenDescriptor { size_in_pixels: size, pixels_per_point: shapes.pixels_per_point };
-        self.renderer.update_buffers(&gpu.device, &gpu.queue, encoder, &shapes.triangles, &screen);
+        let screen = ScreenDescriptor {
+            size_in_pixels: size,
+            pixels_per_point: shapes.pixels_per_point,
+        };
+        self.renderer
+            .update_buffers(&gpu.device, &gpu.queue, encoder, &shapes.triangles, &screen);
         let pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
             label: Some("overlay"),
             color_attachments: &[Some(wgpu::RenderPassColorAttachment {
                 view: target,
                 depth_slice: None,
                 resolve_target: None,
-                ops: wgpu::Operations { load: wgpu::LoadOp::Load, store: wgpu::StoreOp::Store },
+                ops: wgpu::Operations {
+                    load: wgpu::LoadOp::Load,
+                    store: wgpu::StoreOp::Store,
+                },
             })],
             ..Default::default()
         });
-        self.renderer.render(&mut pass.forget_lifetime(), &shapes.triangles, &screen);
+        self.renderer
+            .render(&mut pass.forget_lifetime(), &shapes.triangles, &screen);
         for id in &shapes.textures.free {
             self.renderer.free_texture(id);
         }

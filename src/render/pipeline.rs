@@ -19,52 +19,65 @@ pub struct PipelineSpec<'a> {
 }
 
 pub fn create(gpu: &Gpu, spec: &PipelineSpec) -> wgpu::RenderPipeline {
-    let options = wgpu::PipelineCompilationOptions { constants: spec.constants, ..Default::default() };
-    let target = wgpu::ColorTargetState { format: spec.format, blend: spec.blend, write_mask: wgpu::ColorWrites::ALL };
-    gpu.device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-        label: Some(spec.label),
-        layout: Some(spec.layout),
-        vertex: wgpu::VertexState {
-            module: spec.module,
-            entry_point: Some(spec.vertex),
-            compilation_options: options.clone(),
-            buffers: spec.buffers,
-        },
-        primitive: wgpu::PrimitiveState { cull_mode: spec.cull.then_some(wgpu::Face::Back), ..Default::default() },
-        depth_stencil: Some(wgpu::DepthStencilState {
-            format: DEPTH_FORMAT,
-            depth_write_enabled: Some(spec.writes_depth),
-            // Depth is reversed: 1 at the near plane, 0 infinitely far.
-            depth_compare: Some(wgpu::CompareFunction::GreaterEqual),
-            stencil: Default::default(),
-            bias: Default::default(),
-        }),
-        multisample: Default::default(),
-        fragment: Some(wgpu::FragmentState {
-            module: spec.module,
-            entry_point: Some(spec.fragment),
-            compilation_options: options,
-            targets: &[Some(target)],
-        }),
-        multiview_mask: None,
-        cache: None,
-    })
+    let options = wgpu::PipelineCompilationOptions {
+        constants: spec.constants,
+        ..Default::default()
+    };
+    let target = wgpu::ColorTargetState {
+        format: spec.format,
+        blend: spec.blend,
+        write_mask: wgpu::ColorWrites::ALL,
+    };
+    gpu.device
+        .create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+            label: Some(spec.label),
+            layout: Some(spec.layout),
+            vertex: wgpu::VertexState {
+                module: spec.module,
+                entry_point: Some(spec.vertex),
+                compilation_options: options.clone(),
+                buffers: spec.buffers,
+            },
+            primitive: wgpu::PrimitiveState {
+                cull_mode: spec.cull.then_some(wgpu::Face::Back),
+                ..Default::default()
+            },
+            depth_stencil: Some(wgpu::DepthStencilState {
+                format: DEPTH_FORMAT,
+                depth_write_enabled: Some(spec.writes_depth),
+                // Depth is reversed: 1 at the near plane, 0 infinitely far.
+                depth_compare: Some(wgpu::CompareFunction::GreaterEqual),
+                stencil: Default::default(),
+                bias: Default::default(),
+            }),
+            multisample: Default::default(),
+            fragment: Some(wgpu::FragmentState {
+                module: spec.module,
+                entry_point: Some(spec.fragment),
+                compilation_options: options,
+                targets: &[Some(target)],
+            }),
+            multiview_mask: None,
+            cache: None,
+        })
 }
 
 /// A shader with what all shaders share in front of it.
 pub fn shader(gpu: &Gpu, label: &str, source: &str) -> wgpu::ShaderModule {
     let source = [include_str!("../../shaders/common.wgsl"), source].concat();
-    gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(label),
-        source: wgpu::ShaderSource::Wgsl(source.into()),
-    })
+    gpu.device
+        .create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(label),
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        })
 }
 
 pub fn layout(gpu: &Gpu, label: &str, groups: &[&wgpu::BindGroupLayout]) -> wgpu::PipelineLayout {
     let groups: Vec<_> = groups.iter().map(|group| Some(*group)).collect();
-    gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some(label),
-        bind_group_layouts: &groups,
-        immediate_size: 0,
-    })
+    gpu.device
+        .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(label),
+            bind_group_layouts: &groups,
+            immediate_size: 0,
+        })
 }

@@ -38,7 +38,7 @@ pub struct Globals {
     pub ground_low_m: f32,
     pub ground_high_m: f32,
     pub atlas_texels: f32,
-    pub wire_px: f32,
+    pub pixel_rad: f32,
 }
 
 /// What a frame shows.
@@ -71,7 +71,13 @@ impl Renderer {
     }
 
     /// Writes a patch into GPU memory; false when it does not fit.
-    pub fn upload(&mut self, gpu: &Gpu, key: PatchKey, mesh: &PatchMesh, normals: &[[i8; 4]]) -> bool {
+    pub fn upload(
+        &mut self,
+        gpu: &Gpu,
+        key: PatchKey,
+        mesh: &PatchMesh,
+        normals: &[[i8; 4]],
+    ) -> bool {
         self.ground.upload(gpu, key, mesh, normals)
     }
 
@@ -88,7 +94,13 @@ impl Renderer {
         self.ground.used_bytes()
     }
 
-    pub fn draw_picture(&mut self, gpu: &Gpu, frame: &FrameView, target: &PictureTarget, size: [u32; 2]) -> GroundCounts {
+    pub fn draw_picture(
+        &mut self,
+        gpu: &Gpu,
+        frame: &FrameView,
+        target: &PictureTarget,
+        size: [u32; 2],
+    ) -> GroundCounts {
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
         let counts = self.encode(gpu, &mut encoder, frame, &target.view, size);
         gpu.queue.submit([encoder.finish()]);
@@ -121,23 +133,28 @@ impl Renderer {
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some("globals"),
-            entries: &[wgpu::BindGroupLayoutEntry {
-                binding: 0,
-                visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
-                ty: wgpu::BindingType::Buffer {
-                    ty: wgpu::BufferBindingType::Uniform,
-                    has_dynamic_offset: false,
-                    min_binding_size: None,
-                },
-                count: None,
-            }],
-        });
+        let layout = gpu
+            .device
+            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: Some("globals"),
+                entries: &[wgpu::BindGroupLayoutEntry {
+                    binding: 0,
+                    visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
+                    ty: wgpu::BindingType::Buffer {
+                        ty: wgpu::BufferBindingType::Uniform,
+                        has_dynamic_offset: false,
+                        min_binding_size: None,
+                    },
+                    count: None,
+                }],
+            });
         let globals_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("globals"),
             layout: &layout,
-            entries: &[wgpu::BindGroupEntry { binding: 0, resource: globals.as_entire_binding() }],
+            entries: &[wgpu::BindGroupEntry {
+                binding: 0,
+                resource: globals.as_entire_binding(),
+            }],
         });
         Renderer {
             ground: Ground::new(gpu, &layout, format, meta.layout),
@@ -157,8 +174,13 @@ impl Renderer {
         target: &wgpu::TextureView,
         size: [u32; 2],
     ) -> GroundCounts {
-        gpu.queue.write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals(frame)));
-        if self.depth.as_ref().is_none_or(|(depth_size, _)| *depth_size != size) {
+        gpu.queue
+            .write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals(frame)));
+        if self
+            .depth
+            .as_ref()
+            .is_none_or(|(depth_size, _)| *depth_size != size)
+        {
             self.depth = Some((size, create_depth(gpu, size)));
         }
         let depth = &self.depth.as_ref().expect("it was just made").1;
@@ -168,11 +190,17 @@ impl Renderer {
                 view: target,
                 depth_slice: None,
                 resolve_target: None,
-                ops: wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color::BLACK), store: wgpu::StoreOp::Store },
+                ops: wgpu::Operations {
+                    load: wgpu::LoadOp::Clear(wgpu::Color::BLACK),
+                    store: wgpu::StoreOp::Store,
+                },
             })],
             depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
                 view: depth,
-                depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(0.0), store: wgpu::StoreOp::Discard }),
+                depth_ops: Some(wgpu::Operations {
+                    load: wgpu::LoadOp::Clear(0.0),
+                    store: wgpu::StoreOp::Discard,
+                }),
                 stencil_ops: None,
             }),
             ..Default::default()
@@ -183,7 +211,8 @@ impl Renderer {
         if view != View::Hole {
             self.sky.draw(&mut pass);
         }
-        let watery = view == View::Shaded && frame.settings.water && frame.meta.sea_level_m.is_some();
+        let watery =
+            view == View::Shaded && frame.settings.water && frame.meta.sea_level_m.is_some();
         if watery {
             self.water.draw(&mut pass);
         }
@@ -195,9 +224,14 @@ impl Renderer {
 pub fn split_eye(meta: &Meta, exaggeration: f64, eye: DVec3) -> (IVec2, i32, Vec3) {
     let unit_m = height_unit_m(meta, exaggeration);
     let cell = |metres: f64, spacing: f64| ((metres / spacing).floor()).clamp(-1e9, 1e9);
-    let (x, z) = (cell(eye.x, meta.spacing_m[0]), cell(eye.z, meta.spacing_m[1]));
+    let (x, z) = (
+        cell(eye.x, meta.spacing_m[0]),
+        cell(eye.z, meta.spacing_m[1]),
+    );
     // Heights reach a quarter of an i32's range to either side; so may the eye's whole part.
-    let units = (eye.y / unit_m).floor().clamp(-(2f64.powi(29)), 2f64.powi(29));
+    let units = (eye.y / unit_m)
+        .floor()
+        .clamp(-(2f64.powi(29)), 2f64.powi(29));
     let rest = eye - DVec3::new(x * meta.spacing_m[0], units * unit_m, z * meta.spacing_m[1]);
     (IVec2::new(x as i32, z as i32), units as i32, rest.as_vec3())
 }
@@ -208,11 +242,21 @@ fn height_unit_m(meta: &Meta, exaggeration: f64) -> f64 {
 }
 
 fn globals(frame: &FrameView) -> Globals {
-    let FrameView { meta, viewpoint, settings, .. } = *frame;
+    let FrameView {
+        meta,
+        viewpoint,
+        settings,
+        ..
+    } = *frame;
     let exaggeration = settings.lod.exaggeration;
     let (eye_cell, eye_units, eye_rest) = split_eye(meta, exaggeration, viewpoint.eye);
-    let [azimuth, height] = [settings.sun_azimuth_deg, settings.sun_height_deg].map(f64::to_radians);
-    let sun = DVec3::new(azimuth.sin() * height.cos(), height.sin(), -azimuth.cos() * height.cos());
+    let [azimuth, height] =
+        [settings.sun_azimuth_deg, settings.sun_height_deg].map(f64::to_radians);
+    let sun = DVec3::new(
+        azimuth.sin() * height.cos(),
+        height.sin(),
+        -azimuth.cos() * height.cos(),
+    );
     let forward = viewpoint.ray(0.5, 0.5);
     let right = viewpoint.ray(1.0, 0.5) - forward;
     let up = viewpoint.ray(0.5, 0.0) - forward;
@@ -231,13 +275,14 @@ fn globals(frame: &FrameView) -> Globals {
         eye_units,
         has_sea: u32::from(meta.sea_level_m.is_some() && settings.water),
         eye_rest_m: eye_rest.to_array(),
-        sea_m: (meta.sea_level_m.unwrap_or(0.0) * exaggeration) as f32,
+        // Half a step higher: ground stored at the sea's very level lies under it.
+        sea_m: ((meta.sea_level_m.unwrap_or(0.0) + meta.height_step_m / 2.0) * exaggeration) as f32,
         last_sample: meta.layout.size_cells.map(|cells| cells as f32),
         eye_height_m: viewpoint.eye.y as f32,
         fog_m: settings.fog_m as f32,
         ground_low_m: (meta.height_range[0] as f64 * step_m) as f32,
         ground_high_m: (meta.height_range[1] as f64 * step_m) as f32,
         atlas_texels: super::ground::ATLAS_TEXELS as f32,
-        wire_px: 0.9,
+        pixel_rad: (1.0 / viewpoint.pixels_per_radian) as f32,
     }
 }

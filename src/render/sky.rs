@@ -8,7 +8,11 @@ pub struct Sky {
 }
 
 impl Sky {
-    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: wgpu::TextureFormat) -> Self {
+    pub(super) fn new(
+        gpu: &Gpu,
+        globals: &wgpu::BindGroupLayout,
+        format: wgpu::TextureFormat,
+    ) -> Self {
         let module = pipeline::shader(gpu, "sky", include_str!("../../shaders/sky.wgsl"));
         let pipeline = pipeline::create(
             gpu,

@@ -39,27 +39,47 @@ impl PictureTarget {
             mapped_at_creation: false,
         });
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
-        let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(padded), rows_per_image: None };
+        let layout = wgpu::TexelCopyBufferLayout {
+            offset: 0,
+            bytes_per_row: Some(padded),
+            rows_per_image: None,
+        };
         encoder.copy_texture_to_buffer(
             self.texture.as_image_copy(),
-            wgpu::TexelCopyBufferInfo { buffer: &buffer, layout },
+            wgpu::TexelCopyBufferInfo {
+                buffer: &buffer,
+                layout,
+            },
             self.texture.size(),
         );
         gpu.queue.submit([encoder.finish()]);
         buffer.map_async(wgpu::MapMode::Read, .., |_| ());
-        let failed = |what: String| Error::Gpu(format!("the picture could not be read back: {what}"));
-        gpu.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|error| failed(error.to_string()))?;
-        let bytes = buffer.get_mapped_range(..).map_err(|error| failed(error.to_string()))?;
+        let failed =
+            |what: String| Error::Gpu(format!("the picture could not be read back: {what}"));
+        gpu.device
+            .poll(wgpu::PollType::wait_indefinitely())
+            .map_err(|error| failed(error.to_string()))?;
+        let bytes = buffer
+            .get_mapped_range(..)
+            .map_err(|error| failed(error.to_string()))?;
         let rows = bytes.chunks_exact(padded as usize);
         let pixels = rows.flat_map(|row| row[..row_bytes as usize].chunks_exact(4));
-        let pixels = pixels.map(|pixel| pixel.try_into().expect("four bytes")).collect();
+        let pixels = pixels
+            .map(|pixel| pixel.try_into().expect("four bytes"))
+            .collect();
         Ok(Picture { size, pixels })
     }
 }
 
 /// The depth texture of a size.
 pub(super) fn create_depth(gpu: &Gpu, size: [u32; 2]) -> wgpu::TextureView {
-    let texture = create_texture(gpu, "depth", size, DEPTH_FORMAT, wgpu::TextureUsages::RENDER_ATTACHMENT);
+    let texture = create_texture(
+        gpu,
+        "depth",
+        size,
+        DEPTH_FORMAT,
+        wgpu::TextureUsages::RENDER_ATTACHMENT,
+    );
     texture.create_view(&Default::default())
 }
 
@@ -72,7 +92,11 @@ pub(super) fn create_texture(
 ) -> wgpu::Texture {
     gpu.device.create_texture(&wgpu::TextureDescriptor {
         label: Some(label),
-        size: wgpu::Extent3d { width: size[0], height: size[1], depth_or_array_layers: 1 },
+        size: wgpu::Extent3d {
+            width: size[0],
+            height: size[1],
+            depth_or_array_layers: 1,
+        },
         mip_level_count: 1,
         sample_count: 1,
         dimension: wgpu::TextureDimension::D2,

@@ -8,7 +8,11 @@ pub struct Water {
 }
 
 impl Water {
-    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: wgpu::TextureFormat) -> Self {
+    pub(super) fn new(
+        gpu: &Gpu,
+        globals: &wgpu::BindGroupLayout,
+        format: wgpu::TextureFormat,
+    ) -> Self {
         let module = pipeline::shader(gpu, "water", include_str!("../../shaders/water.wgsl"));
         let pipeline = pipeline::create(
             gpu,

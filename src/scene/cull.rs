@@ -32,18 +32,26 @@ pub fn draw_list(
         let beside = (coarsest + 1).min(meta.layout.coarsest());
         let gap = own_error + level_errors[beside as usize] * exaggeration;
         // T-junctions leave gaps of a rounding error even where no mesh is wrong.
-        let least = 0.1 * meta.layout.stride(key.level) as f64 * meta.spacing_m[0].min(meta.spacing_m[1]);
+        let least =
+            0.1 * meta.layout.stride(key.level) as f64 * meta.spacing_m[0].min(meta.spacing_m[1]);
         let skirt_m = if settings.skirts { gap.max(least) } else { 0.0 };
-        if settings.hidden_patch == Some(key) || !viewpoint.sees(&grown(selected.bounds, own_error, skirt_m)) {
+        if settings.hidden_patch == Some(key)
+            || !viewpoint.sees(&grown(selected.bounds, own_error, skirt_m))
+        {
             continue;
         }
         let range = ranges.get(key.level as usize);
-        let (from, to) = range.map_or((0.0, 0.0), |range| (range.morph_from_m, range.end_m * MORPH_END));
+        let (from, to) = range.map_or((0.0, 0.0), |range| {
+            (range.morph_from_m, range.end_m * MORPH_END)
+        });
         let size = meta.layout.patch_size(key.level) as i32;
         let fade = 1.0 - (seconds - loaded.at_s) / FADE_S;
         let draw = DrawPatch {
             key,
-            origin: [key.x as i32 * size - eye_cell.x, key.z as i32 * size - eye_cell.y],
+            origin: [
+                key.x as i32 * size - eye_cell.x,
+                key.z as i32 * size - eye_cell.y,
+            ],
             morph_from_m: from as f32,
             morph_to_m: to as f32,
             least_morph: fade.clamp(0.0, 1.0) as f32,
@@ -52,7 +60,12 @@ pub fn draw_list(
         };
         draws.push((selected.bounds.distance(viewpoint.eye), draw));
     }
-    draws.sort_by(|(a_m, a), (b_m, b)| a.cut.cmp(&b.cut).then(a_m.total_cmp(b_m)).then(a.key.cmp(&b.key)));
+    draws.sort_by(|(a_m, a), (b_m, b)| {
+        a.cut
+            .cmp(&b.cut)
+            .then(a_m.total_cmp(b_m))
+            .then(a.key.cmp(&b.key))
+    });
     draws.into_iter().map(|(_, draw)| draw).collect()
 }
 
@@ -71,15 +84,24 @@ pub fn drawn_errors(
     draws: &[DrawPatch],
 ) -> DrawnErrors {
     let drawn: HashSet<PatchKey> = draws.iter().map(|draw| draw.key).collect();
-    let mut errors = DrawnErrors { metres: 0.0, pixels: 0.0 };
-    for selected in selection.cut.iter().filter(|selected| drawn.contains(&selected.key)) {
+    let mut errors = DrawnErrors {
+        metres: 0.0,
+        pixels: 0.0,
+    };
+    for selected in selection
+        .cut
+        .iter()
+        .filter(|selected| drawn.contains(&selected.key))
+    {
         let loaded = scene.loaded[&selected.key];
         let error_m = loaded.error_m.max(loaded.parent_error_m) as f64 * settings.lod.exaggeration;
         errors.metres = errors.metres.max(error_m);
         let distance_m = selected.bounds.distance(viewpoint.eye);
         // Closer than its error, a bound in pixels says nothing.
         if distance_m > 2.0 * error_m {
-            errors.pixels = errors.pixels.max(error_m * viewpoint.pixels_per_radian / distance_m);
+            errors.pixels = errors
+                .pixels
+                .max(error_m * viewpoint.pixels_per_radian / distance_m);
         }
     }
     errors
@@ -87,7 +109,10 @@ pub fn drawn_errors(
 
 /// A morphing patch may leave its box by its error; skirts hang below it.
 fn grown(bounds: Bounds, error_m: f64, skirt_m: f64) -> Bounds {
-    Bounds { min: bounds.min - DVec3::Y * (error_m + skirt_m), max: bounds.max + DVec3::Y * error_m }
+    Bounds {
+        min: bounds.min - DVec3::Y * (error_m + skirt_m),
+        max: bounds.max + DVec3::Y * error_m,
+    }
 }
 
 /// The coarsest level that is drawn across the borders of a patch, or its own.

@@ -20,9 +20,12 @@ pub struct HoleCheck {
 impl HoleCheck {
     /// Reads all heights of a world.
     pub fn new(world: &World, exaggeration: f64) -> Result<Self> {
-        let map = all_heights(world).map_err(|error| Error::Usage(format!("heights for the hole check: {error}")))?;
+        let map = all_heights(world)
+            .map_err(|error| Error::Usage(format!("heights for the hole check: {error}")))?;
         let meta = &world.meta;
-        Ok(HoleCheck { test: HoleTest::new(map, meta.spacing_m, meta.height_step_m * exaggeration) })
+        Ok(HoleCheck {
+            test: HoleTest::new(map, meta.spacing_m, meta.height_step_m * exaggeration),
+        })
     }
 
     /// Hole pixels of a frame; what is missing is not waited for.
@@ -36,16 +39,39 @@ impl HoleCheck {
         seconds: f64,
     ) -> Result<u64> {
         let target = PictureTarget::new(gpu, size);
-        let settings = Settings { view: View::Hole, ..settings.clone() };
-        let stats = scene.frame(gpu, pose, &settings, seconds, Target::Picture { target: &target, size });
+        let settings = Settings {
+            view: View::Hole,
+            ..settings.clone()
+        };
+        let stats = scene.frame(
+            gpu,
+            pose,
+            &settings,
+            seconds,
+            Target::Picture {
+                target: &target,
+                size,
+            },
+        );
         let picture = target.read(gpu)?;
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         let is_hole = |(i, pixel): (usize, &[u8; 4])| {
             let (x, y) = (i as u32 % size[0], i as u32 / size[0]);
-            let ray = viewpoint.ray((x as f64 + 0.5) / size[0] as f64, (y as f64 + 0.5) / size[1] as f64);
-            pixel[1] == 0 && self.test.must_hit(pose.eye, ray, stats.largest_drawn_error_m)
+            let ray = viewpoint.ray(
+                (x as f64 + 0.5) / size[0] as f64,
+                (y as f64 + 0.5) / size[1] as f64,
+            );
+            pixel[1] == 0
+                && self
+                    .test
+                    .must_hit(pose.eye, ray, stats.largest_drawn_error_m)
         };
-        Ok(picture.pixels.iter().enumerate().filter(|&pixel| is_hole(pixel)).count() as u64)
+        Ok(picture
+            .pixels
+            .iter()
+            .enumerate()
+            .filter(|&pixel| is_hole(pixel))
+            .count() as u64)
     }
 }
 
@@ -53,7 +79,11 @@ impl HoleCheck {
 pub fn all_heights(world: &World) -> std::result::Result<HeightMap, FormatError> {
     let layout = &world.meta.layout;
     let [width, height] = layout.size_cells.map(|cells| cells + 1);
-    let mut map = HeightMap { width, height, heights: vec![0; width as usize * height as usize] };
+    let mut map = HeightMap {
+        width,
+        height,
+        heights: vec![0; width as usize * height as usize],
+    };
     let mut global: Vec<Option<Arc<HeightGrid>>> = vec![None; layout.levels as usize];
     for level in (layout.stream_levels..layout.levels).rev() {
         let coarser = global.get(level as usize + 1).cloned().flatten();
@@ -68,7 +98,11 @@ pub fn all_heights(world: &World) -> std::result::Result<HeightMap, FormatError>
     for region in layout.sections(layout.stream_levels - 1) {
         let mut grid = coarsest_streamed.clone();
         for level in (0..layout.stream_levels).rev() {
-            grid = Some(world.read_section(SectionKey { level, ..region }, grid.as_ref())?.heights);
+            grid = Some(
+                world
+                    .read_section(SectionKey { level, ..region }, grid.as_ref())?
+                    .heights,
+            );
         }
         copy(&mut map, &grid.expect("it was read"));
     }

@@ -7,10 +7,10 @@ mod cull;
 pub mod hole_check;
 
 use crate::error::{Error, Result};
-use crate::render::target::PictureTarget;
-use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
 use crate::render::gpu::WindowFrame;
 use crate::render::painter::{OverlayShapes, Painter};
+use crate::render::target::PictureTarget;
+use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
 use crate::settings::{Settings, Stats};
 use crate::stream::plan::PlanLimits;
 use crate::stream::{BuiltPatch, Streamer};
@@ -28,8 +28,15 @@ const EVICTED_AT_ONCE: usize = 64;
 
 /// What is drawn to.
 pub enum Target<'a> {
-    Picture { target: &'a PictureTarget, size: [u32; 2] },
-    Window { frame: &'a WindowFrame, size: [u32; 2], overlay: Option<(&'a mut Painter, OverlayShapes)> },
+    Picture {
+        target: &'a PictureTarget,
+        size: [u32; 2],
+    },
+    Window {
+        frame: &'a WindowFrame,
+        size: [u32; 2],
+        overlay: Option<(&'a mut Painter, OverlayShapes)>,
+    },
 }
 
 impl Target<'_> {
@@ -76,17 +83,36 @@ impl Scene {
     }
 
     /// Draws one frame; `seconds` is the time of all that moves.
-    pub fn frame(&mut self, gpu: &Gpu, pose: &Pose, settings: &Settings, seconds: f64, target: Target) -> Stats {
+    pub fn frame(
+        &mut self,
+        gpu: &Gpu,
+        pose: &Pose,
+        settings: &Settings,
+        seconds: f64,
+        target: Target,
+    ) -> Stats {
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, target.size());
         let (ranges, selection) = self.update(gpu, &viewpoint, settings, seconds);
         let draws = cull::draw_list(self, &viewpoint, settings, &ranges, &selection, seconds);
-        let view = FrameView { meta: &self.world.meta, viewpoint: &viewpoint, settings, draws: &draws, seconds };
+        let view = FrameView {
+            meta: &self.world.meta,
+            viewpoint: &viewpoint,
+            settings,
+            draws: &draws,
+            seconds,
+        };
         let counts = match target {
-            Target::Picture { target, size } => self.renderer.draw_picture(gpu, &view, target, size),
-            Target::Window { frame, overlay, .. } => self.renderer.draw_window(gpu, &view, frame, overlay),
+            Target::Picture { target, size } => {
+                self.renderer.draw_picture(gpu, &view, target, size)
+            }
+            Target::Window { frame, overlay, .. } => {
+                self.renderer.draw_window(gpu, &view, frame, overlay)
+            }
         };
         let mut patches_drawn = vec![0; self.world.meta.layout.levels as usize];
-        draws.iter().for_each(|draw| patches_drawn[draw.key.level as usize] += 1);
+        draws
+            .iter()
+            .for_each(|draw| patches_drawn[draw.key.level as usize] += 1);
         let errors = cull::drawn_errors(self, &viewpoint, settings, &selection, &draws);
         Stats {
             adapter: self.adapter.clone(),
@@ -108,13 +134,21 @@ impl Scene {
 
     /// Streams until all that a camera wants is there; an error when it takes longer than
     /// `timeout`.
-    pub fn settle(&mut self, gpu: &Gpu, pose: &Pose, settings: &Settings, size: [u32; 2], timeout: Duration) -> Result<()> {
+    pub fn settle(
+        &mut self,
+        gpu: &Gpu,
+        pose: &Pose,
+        settings: &Settings,
+        size: [u32; 2],
+        timeout: Duration,
+    ) -> Result<()> {
         let start = Instant::now();
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         loop {
             let elapsed = start.elapsed();
             // Patches that arrive while settling are long there when the picture is drawn.
-            let (_, selection) = self.update(gpu, &viewpoint, settings, elapsed.as_secs_f64() - 1e6);
+            let (_, selection) =
+                self.update(gpu, &viewpoint, settings, elapsed.as_secs_f64() - 1e6);
             if selection.wants.is_empty() {
                 return Ok(());
             }
@@ -133,14 +167,20 @@ impl Scene {
     /// Metres of the ground's height as drawn, from the finest heights in memory.
     pub fn ground_height_m(&self, x_m: f64, z_m: f64, exaggeration: f64) -> f64 {
         let meta = &self.world.meta;
-        let steps = self.streamer.ground_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
+        let steps = self
+            .streamer
+            .ground_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
         steps * meta.height_step_m * exaggeration
     }
 
     fn new(gpu: &Gpu, world: Arc<World>, renderer: Renderer) -> Result<Self> {
-        let bad = |error: crate::world::FormatError| Error::Usage(format!("this world cannot be flown: {error}"));
-        let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().saturating_sub(1).max(1));
-        let mut streamer = Streamer::open(world.clone(), workers, PlanLimits::default()).map_err(bad)?;
+        let bad = |error: crate::world::FormatError| {
+            Error::Usage(format!("this world cannot be flown: {error}"))
+        };
+        let workers = std::thread::available_parallelism()
+            .map_or(2, |cores| cores.get().saturating_sub(1).max(1));
+        let mut streamer =
+            Streamer::open(world.clone(), workers, PlanLimits::default()).map_err(bad)?;
         let roots = streamer.build_roots().map_err(bad)?;
         let adapter = gpu.describe();
         let mut scene = Scene {
@@ -154,22 +194,39 @@ impl Scene {
         };
         for root in roots {
             if !scene.put(gpu, &root, f64::NEG_INFINITY) {
-                return Err(Error::Gpu("the coarsest patches alone do not fit into GPU memory".into()));
+                return Err(Error::Gpu(
+                    "the coarsest patches alone do not fit into GPU memory".into(),
+                ));
             }
         }
         Ok(scene)
     }
 
     /// Selects and streams: everything of a frame but the drawing.
-    fn update(&mut self, gpu: &Gpu, viewpoint: &Viewpoint, settings: &Settings, seconds: f64) -> (Vec<Range>, Selection) {
+    fn update(
+        &mut self,
+        gpu: &Gpu,
+        viewpoint: &Viewpoint,
+        settings: &Settings,
+        seconds: f64,
+    ) -> (Vec<Range>, Selection) {
         let meta = &self.world.meta;
         let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
-        let selection = lod::select(meta, &ranges, settings.lod.exaggeration, viewpoint, &self.streamer);
+        let selection = lod::select(
+            meta,
+            &ranges,
+            settings.lod.exaggeration,
+            viewpoint,
+            &self.streamer,
+        );
         if self.streamer.is_full() {
             self.make_room();
         }
         let budget = settings.upload_budget_bytes;
-        for patch in self.streamer.update(&selection.wants, &selection.visited, budget, seconds) {
+        for patch in self
+            .streamer
+            .update(&selection.wants, &selection.visited, budget, seconds)
+        {
             self.take(gpu, &patch, seconds);
         }
         (ranges, selection)
@@ -190,10 +247,16 @@ impl Scene {
     }
 
     fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch, seconds: f64) -> bool {
-        let fits = self.renderer.upload(gpu, patch.key, &patch.mesh, &patch.normals);
+        let fits = self
+            .renderer
+            .upload(gpu, patch.key, &patch.mesh, &patch.normals);
         if fits {
             self.upload_bytes += patch.bytes() as u64;
-            let loaded = Loaded { error_m: patch.error_m, parent_error_m: patch.parent_error_m, at_s: seconds };
+            let loaded = Loaded {
+                error_m: patch.error_m,
+                parent_error_m: patch.parent_error_m,
+                at_s: seconds,
+            };
             self.loaded.insert(patch.key, loaded);
         }
         fits

@@ -29,7 +29,9 @@ pub struct BuiltPatch {
 impl BuiltPatch {
     /// Bytes that go to the GPU.
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.mesh.vertices[..]) + size_of_val(&self.mesh.indices[..]) + size_of_val(&self.normals[..])
+        size_of_val(&self.mesh.vertices[..])
+            + size_of_val(&self.mesh.indices[..])
+            + size_of_val(&self.normals[..])
     }
 }
 
@@ -55,7 +57,11 @@ pub struct Streamer {
 
 impl Streamer {
     /// Reads the global repository, so that there is ground from the first frame on.
-    pub fn open(world: Arc<World>, worker_count: usize, limits: PlanLimits) -> Result<Self, FormatError> {
+    pub fn open(
+        world: Arc<World>,
+        worker_count: usize,
+        limits: PlanLimits,
+    ) -> Result<Self, FormatError> {
         let layout = world.meta.layout;
         let mut plan = Plan::new(layout, limits);
         let mut grids: HashMap<SectionKey, Arc<HeightGrid>> = HashMap::new();
@@ -67,13 +73,23 @@ impl Streamer {
             plan.keep_forever(Arc::new(section));
         }
         let workers = Workers::start(world.clone(), worker_count);
-        Ok(Streamer { world, plan, workers, ready: Default::default(), frame: 0 })
+        Ok(Streamer {
+            world,
+            plan,
+            workers,
+            ready: Default::default(),
+            frame: 0,
+        })
     }
 
     /// Builds the coarsest patches here and now.
     pub fn build_roots(&mut self) -> Result<Vec<BuiltPatch>, FormatError> {
         let level = self.world.meta.layout.coarsest();
-        let section = self.plan.section(SectionKey { level, x: 0, z: 0 }).expect("the repository was read").clone();
+        let section = self
+            .plan
+            .section(SectionKey { level, x: 0, z: 0 })
+            .expect("the repository was read")
+            .clone();
         let [x0, z0, x1, z1] = section.area;
         let keys = (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(level, x, z)));
         keys.map(|key| {
@@ -85,7 +101,13 @@ impl Streamer {
 
     /// Takes in what the workers finished, orders more, and hands out built patches up to
     /// `budget_bytes` (one at least).
-    pub fn update(&mut self, wants: &[Want], visited: &[PatchKey], budget_bytes: usize, now_s: f64) -> Vec<BuiltPatch> {
+    pub fn update(
+        &mut self,
+        wants: &[Want],
+        visited: &[PatchKey],
+        budget_bytes: usize,
+        now_s: f64,
+    ) -> Vec<BuiltPatch> {
         self.frame += 1;
         self.plan.touch(visited, self.frame);
         for done in self.workers.finished() {
@@ -130,7 +152,11 @@ impl Streamer {
         let finest = (0..layout.levels).find_map(|level| {
             let size = layout.patch_size(level);
             let [nx, nz] = layout.patches(level);
-            let key = PatchKey::new(level, (sample[0] / size).min(nx - 1), (sample[1] / size).min(nz - 1));
+            let key = PatchKey::new(
+                level,
+                (sample[0] / size).min(nx - 1),
+                (sample[1] / size).min(nz - 1),
+            );
             self.plan.section(layout.section_of(key))
         });
         finest.map_or(0.0, |section| bilinear(&section.heights, x, z))

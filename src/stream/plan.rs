@@ -32,22 +32,43 @@ pub struct PlanLimits {
 
 impl Default for PlanLimits {
     fn default() -> Self {
-        PlanLimits { max_jobs: 64, max_patches: 3000, section_bytes: 512 << 20 }
+        PlanLimits {
+            max_jobs: 64,
+            max_patches: 3000,
+            section_bytes: 512 << 20,
+        }
     }
 }
 
 /// Work for a worker.
 #[derive(Debug)]
 pub enum Job {
-    Prepare { ticket: Ticket, key: SectionKey, coarser: Option<Arc<HeightGrid>> },
-    Build { ticket: Ticket, key: PatchKey, section: Arc<Section>, parent: Option<Arc<Section>> },
+    Prepare {
+        ticket: Ticket,
+        key: SectionKey,
+        coarser: Option<Arc<HeightGrid>>,
+    },
+    Build {
+        ticket: Ticket,
+        key: PatchKey,
+        section: Arc<Section>,
+        parent: Option<Arc<Section>>,
+    },
 }
 
 /// What came of a job.
 #[derive(Debug)]
 pub enum Done {
-    Prepared { ticket: Ticket, key: SectionKey, result: Result<Section, FormatError> },
-    Built { ticket: Ticket, key: PatchKey, result: Result<BuiltPatch, FormatError> },
+    Prepared {
+        ticket: Ticket,
+        key: SectionKey,
+        result: Result<Section, FormatError>,
+    },
+    Built {
+        ticket: Ticket,
+        key: PatchKey,
+        result: Result<BuiltPatch, FormatError>,
+    },
 }
 
 /// What the streamer must know of an arrival.
@@ -108,7 +129,13 @@ impl Plan {
 
     /// Takes a section of the global repository.
     pub fn keep_forever(&mut self, section: Arc<Section>) {
-        self.sections.insert(section.key, SectionState::Prepared { section, visited: u64::MAX });
+        self.sections.insert(
+            section.key,
+            SectionState::Prepared {
+                section,
+                visited: u64::MAX,
+            },
+        );
     }
 
     pub fn section(&self, key: SectionKey) -> Option<&Arc<Section>> {
@@ -124,17 +151,22 @@ impl Plan {
 
     /// A coarsest patch, loaded before the first frame and kept.
     pub fn assume_loaded(&mut self, key: PatchKey) {
-        self.patches.insert(key, PatchState::Loaded { visited: u64::MAX });
+        self.patches
+            .insert(key, PatchState::Loaded { visited: u64::MAX });
     }
 
     /// Notes what this frame's selection visited.
     pub fn touch(&mut self, keys: &[PatchKey], frame: u64) {
         self.frame = frame;
         for key in keys {
-            if let Some(PatchState::Loaded { visited } | PatchState::Loading { visited, .. }) = self.patches.get_mut(key) {
+            if let Some(PatchState::Loaded { visited } | PatchState::Loading { visited, .. }) =
+                self.patches.get_mut(key)
+            {
                 *visited = frame.max(*visited);
             }
-            if let Some(SectionState::Prepared { visited, .. }) = self.sections.get_mut(&self.layout.section_of(*key)) {
+            if let Some(SectionState::Prepared { visited, .. }) =
+                self.sections.get_mut(&self.layout.section_of(*key))
+            {
                 *visited = frame.max(*visited);
             }
         }
@@ -157,15 +189,25 @@ impl Plan {
     pub fn arrive(&mut self, done: Done, now_s: f64) -> Option<Event> {
         self.open_tickets -= 1;
         match done {
-            Done::Prepared { ticket, key, result } => self.arrive_section(ticket, key, result, now_s),
-            Done::Built { ticket, key, result } => self.arrive_patch(ticket, key, result, now_s),
+            Done::Prepared {
+                ticket,
+                key,
+                result,
+            } => self.arrive_section(ticket, key, result, now_s),
+            Done::Built {
+                ticket,
+                key,
+                result,
+            } => self.arrive_patch(ticket, key, result, now_s),
         }
     }
 
     /// The scene has the patch on the GPU.
     pub fn loaded(&mut self, key: PatchKey) {
         if let Some(state) = self.patches.get_mut(&key) {
-            *state = PatchState::Loaded { visited: self.frame };
+            *state = PatchState::Loaded {
+                visited: self.frame,
+            };
         }
     }
 
@@ -203,8 +245,14 @@ impl Plan {
             SectionState::Prepared { section, .. } => Some(section.bytes()),
             _ => None,
         });
-        let failed_sections = self.sections.values().filter(|state| matches!(state, SectionState::Failed(_)));
-        let failed_patches = self.patches.values().filter(|state| matches!(state, PatchState::Failed(_)));
+        let failed_sections = self
+            .sections
+            .values()
+            .filter(|state| matches!(state, SectionState::Failed(_)));
+        let failed_patches = self
+            .patches
+            .values()
+            .filter(|state| matches!(state, PatchState::Failed(_)));
         StreamStats {
             sections_in_memory: prepared.clone().count(),
             section_bytes: prepared.sum(),
@@ -227,10 +275,21 @@ impl Plan {
             None if self.is_full() => None,
             None => {
                 let ticket = self.new_ticket();
-                self.patches.insert(key, PatchState::Loading { ticket, visited: self.frame });
+                self.patches.insert(
+                    key,
+                    PatchState::Loading {
+                        ticket,
+                        visited: self.frame,
+                    },
+                );
                 let section = self.section(own)?.clone();
                 let parent = parent.and_then(|parent| self.section(parent)).cloned();
-                Some(Job::Build { ticket, key, section, parent })
+                Some(Job::Build {
+                    ticket,
+                    key,
+                    section,
+                    parent,
+                })
             }
         }
     }
@@ -257,10 +316,16 @@ impl Plan {
             _ => {}
         }
         let coarser = self.layout.coarser_section(key);
-        let coarser = coarser.and_then(|key| self.section(key)).map(|section| section.heights.clone());
+        let coarser = coarser
+            .and_then(|key| self.section(key))
+            .map(|section| section.heights.clone());
         let ticket = self.new_ticket();
         self.sections.insert(key, SectionState::Preparing(ticket));
-        Some(Job::Prepare { ticket, key, coarser })
+        Some(Job::Prepare {
+            ticket,
+            key,
+            coarser,
+        })
     }
 
     fn new_ticket(&mut self) -> Ticket {
@@ -269,14 +334,24 @@ impl Plan {
         self.last_ticket
     }
 
-    fn arrive_section(&mut self, ticket: Ticket, key: SectionKey, result: Result<Section, FormatError>, now_s: f64) -> Option<Event> {
-        if !matches!(self.sections.get(&key), Some(SectionState::Preparing(waiting)) if *waiting == ticket) {
+    fn arrive_section(
+        &mut self,
+        ticket: Ticket,
+        key: SectionKey,
+        result: Result<Section, FormatError>,
+        now_s: f64,
+    ) -> Option<Event> {
+        if !matches!(self.sections.get(&key), Some(SectionState::Preparing(waiting)) if *waiting == ticket)
+        {
             return None;
         }
         match result {
             Ok(section) => {
                 self.section_tries.remove(&key);
-                let state = SectionState::Prepared { section: Arc::new(section), visited: self.frame };
+                let state = SectionState::Prepared {
+                    section: Arc::new(section),
+                    visited: self.frame,
+                };
                 self.sections.insert(key, state);
                 None
             }
@@ -289,8 +364,15 @@ impl Plan {
         }
     }
 
-    fn arrive_patch(&mut self, ticket: Ticket, key: PatchKey, result: Result<BuiltPatch, FormatError>, now_s: f64) -> Option<Event> {
-        if !matches!(self.patches.get(&key), Some(PatchState::Loading { ticket: waiting, .. }) if *waiting == ticket) {
+    fn arrive_patch(
+        &mut self,
+        ticket: Ticket,
+        key: PatchKey,
+        result: Result<BuiltPatch, FormatError>,
+        now_s: f64,
+    ) -> Option<Event> {
+        if !matches!(self.patches.get(&key), Some(PatchState::Loading { ticket: waiting, .. }) if *waiting == ticket)
+        {
             return None;
         }
         match result {
@@ -313,7 +395,9 @@ impl Plan {
             .sections
             .iter()
             .filter_map(|(&key, state)| match state {
-                SectionState::Prepared { section, visited } if *visited != u64::MAX => Some((*visited, key, section.bytes())),
+                SectionState::Prepared { section, visited } if *visited != u64::MAX => {
+                    Some((*visited, key, section.bytes()))
+                }
                 _ => None,
             })
             .collect();
@@ -335,5 +419,8 @@ impl Plan {
 fn next_pause(tries: &mut u32, now_s: f64) -> Pause {
     *tries += 1;
     let pause_s = (FIRST_PAUSE_S * 2f64.powi(*tries as i32 - 1)).min(LONGEST_PAUSE_S);
-    Pause { tries: *tries, until_s: now_s + pause_s }
+    Pause {
+        tries: *tries,
+        until_s: now_s + pause_s,
+    }
 }

@@ -26,7 +26,8 @@ impl Workers {
         let (done_queue, done) = unbounded();
         let threads = (0..count.max(1))
             .map(|i| {
-                let (world, job_queue, done_queue) = (world.clone(), job_queue.clone(), done_queue.clone());
+                let (world, job_queue, done_queue) =
+                    (world.clone(), job_queue.clone(), done_queue.clone());
                 let work = move || {
                     for job in job_queue {
                         if done_queue.send(run(&world, job)).is_err() {
@@ -38,7 +39,11 @@ impl Workers {
                 thread.spawn(work).expect("the system starts a thread")
             })
             .collect();
-        Workers { jobs: Some(jobs), done, threads }
+        Workers {
+            jobs: Some(jobs),
+            done,
+            threads,
+        }
     }
 
     pub fn order(&self, job: Job) {
@@ -67,13 +72,31 @@ impl Drop for Workers {
 }
 
 /// Builds what a patch needs on the GPU from its section and its parent's.
-pub fn build_patch(meta: &Meta, key: PatchKey, section: &Section, parent: Option<&Section>) -> Result<BuiltPatch, FormatError> {
-    let patch = PatchData { record: section.patch(key), heights: &section.heights };
-    let parent = parent.map(|parent| PatchData { record: parent.patch(key.parent()), heights: &parent.heights });
+pub fn build_patch(
+    meta: &Meta,
+    key: PatchKey,
+    section: &Section,
+    parent: Option<&Section>,
+) -> Result<BuiltPatch, FormatError> {
+    let patch = PatchData {
+        record: section.patch(key),
+        heights: &section.heights,
+    };
+    let parent = parent.map(|parent| PatchData {
+        record: parent.patch(key.parent()),
+        heights: &parent.heights,
+    });
     Ok(BuiltPatch {
         key,
         mesh: mesh::build(&meta.layout, key, patch, parent)?,
-        normals: normals::build(&meta.layout, key, patch, parent, meta.spacing_m, meta.height_step_m),
+        normals: normals::build(
+            &meta.layout,
+            key,
+            patch,
+            parent,
+            meta.spacing_m,
+            meta.height_step_m,
+        ),
         error_m: patch.record.error_m,
         parent_error_m: parent.unwrap_or(patch).record.error_m,
     })
@@ -81,17 +104,35 @@ pub fn build_patch(meta: &Meta, key: PatchKey, section: &Section, parent: Option
 
 fn run(world: &World, job: Job) -> Done {
     match job {
-        Job::Prepare { ticket, key, coarser } => {
+        Job::Prepare {
+            ticket,
+            key,
+            coarser,
+        } => {
             let result = settle(|| world.read_section(key, coarser.as_ref()));
-            Done::Prepared { ticket, key, result }
+            Done::Prepared {
+                ticket,
+                key,
+                result,
+            }
         }
-        Job::Build { ticket, key, section, parent } => {
+        Job::Build {
+            ticket,
+            key,
+            section,
+            parent,
+        } => {
             let result = settle(|| build_patch(&world.meta, key, &section, parent.as_deref()));
-            Done::Built { ticket, key, result }
+            Done::Built {
+                ticket,
+                key,
+                result,
+            }
         }
     }
 }
 
 fn settle<T>(work: impl FnOnce() -> Result<T, FormatError>) -> Result<T, FormatError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(FormatError("a worker panicked".into())))
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(FormatError("a worker panicked".into())))
 }

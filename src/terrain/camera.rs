@@ -21,7 +21,11 @@ pub struct Pose {
 impl Pose {
     pub fn forward(&self) -> DVec3 {
         let (yaw, pitch) = (self.yaw_deg.to_radians(), self.pitch_deg.to_radians());
-        dvec3(yaw.sin() * pitch.cos(), pitch.sin(), -yaw.cos() * pitch.cos())
+        dvec3(
+            yaw.sin() * pitch.cos(),
+            pitch.sin(),
+            -yaw.cos() * pitch.cos(),
+        )
     }
 
     /// Level with the ground, to the right of where the eye looks.
@@ -34,15 +38,27 @@ impl Pose {
     pub fn looking_at(eye: DVec3, target: DVec3) -> Self {
         let to = target - eye;
         let level = to.x.hypot(to.z);
-        let yaw_deg = if level > 0.0 { to.x.atan2(-to.z).to_degrees() } else { 0.0 };
-        Pose { eye, yaw_deg, pitch_deg: to.y.atan2(level).to_degrees() }
+        let yaw_deg = if level > 0.0 {
+            to.x.atan2(-to.z).to_degrees()
+        } else {
+            0.0
+        };
+        Pose {
+            eye,
+            yaw_deg,
+            pitch_deg: to.y.atan2(level).to_degrees(),
+        }
     }
 }
 
 impl std::fmt::Display for Pose {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let DVec3 { x, y, z } = self.eye;
-        write!(f, "{x:.2},{y:.2},{z:.2},{:.2},{:.2}", self.yaw_deg, self.pitch_deg)
+        write!(
+            f,
+            "{x:.2},{y:.2},{z:.2},{:.2},{:.2}",
+            self.yaw_deg, self.pitch_deg
+        )
     }
 }
 
@@ -58,10 +74,15 @@ impl FromStr for CameraArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("'{text}' is not a camera; expected X,Y,Z,YAW,PITCH in metres and degrees, Y as +N for N metres above the ground")
+            format!(
+                "'{text}' is not a camera; expected X,Y,Z,YAW,PITCH in metres and degrees, Y as +N for N metres above the ground"
+            )
         };
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();
-        let numbers: Vec<f64> = fields.iter().map_while(|field| field.parse().ok()).collect();
+        let numbers: Vec<f64> = fields
+            .iter()
+            .map_while(|field| field.parse().ok())
+            .collect();
         let [x, y, z, yaw_deg, pitch_deg] = numbers[..] else {
             return Err(wrong());
         };
@@ -70,8 +91,15 @@ impl FromStr for CameraArg {
         if !sound || pitch_deg.abs() > 90.0 {
             return Err(wrong());
         }
-        let pose = Pose { eye: dvec3(x, y, z), yaw_deg, pitch_deg };
-        Ok(CameraArg { pose, above_ground: fields[1].starts_with('+') })
+        let pose = Pose {
+            eye: dvec3(x, y, z),
+            yaw_deg,
+            pitch_deg,
+        };
+        Ok(CameraArg {
+            pose,
+            above_ground: fields[1].starts_with('+'),
+        })
     }
 }
 
@@ -106,7 +134,8 @@ impl Viewpoint {
             -up + forward * half_y,
             forward,
         ];
-        let projection = perspective_infinite_reverse(fov_deg.to_radians() as f32, aspect as f32, NEAR_M);
+        let projection =
+            perspective_infinite_reverse(fov_deg.to_radians() as f32, aspect as f32, NEAR_M);
         let view = look_to_mat4(Vec3::ZERO, forward.as_vec3(), up.as_vec3());
         Viewpoint {
             eye: pose.eye,
@@ -132,7 +161,9 @@ impl Viewpoint {
     /// straight ahead is 1.
     pub fn ray(&self, u: f64, v: f64) -> DVec3 {
         let up = self.right.cross(self.forward);
-        self.forward + self.right * ((2.0 * u - 1.0) * self.half[0]) + up * ((1.0 - 2.0 * v) * self.half[1])
+        self.forward
+            + self.right * ((2.0 * u - 1.0) * self.half[0])
+            + up * ((1.0 - 2.0 * v) * self.half[1])
     }
 }
 
@@ -155,7 +186,11 @@ mod tests {
 
     #[test]
     fn yaw_turns_from_north_to_east() {
-        let pose = |yaw_deg, pitch_deg| Pose { eye: DVec3::ZERO, yaw_deg, pitch_deg };
+        let pose = |yaw_deg, pitch_deg| Pose {
+            eye: DVec3::ZERO,
+            yaw_deg,
+            pitch_deg,
+        };
         assert!(pose(0.0, 0.0).forward().abs_diff_eq(-DVec3::Z, 1e-12));
         assert!(pose(90.0, 0.0).forward().abs_diff_eq(DVec3::X, 1e-12));
         assert!(pose(0.0, 90.0).forward().abs_diff_eq(DVec3::Y, 1e-12));
@@ -168,22 +203,37 @@ mod tests {
         let arg: CameraArg = "1.5,+20,-3,270,-12.25".parse().unwrap();
         assert!(arg.above_ground);
         assert_eq!(arg.pose.to_string(), "1.50,20.00,-3.00,270.00,-12.25");
-        for bad in ["", "1,2,3,4", "1,2,3,4,5,6", "1,2,3,x,5", "1,2,3,4,91", "nan,2,3,4,5", "inf,0,0,0,0"] {
+        for bad in [
+            "",
+            "1,2,3,4",
+            "1,2,3,4,5,6",
+            "1,2,3,x,5",
+            "1,2,3,4,91",
+            "nan,2,3,4,5",
+            "inf,0,0,0,0",
+        ] {
             assert!(bad.parse::<CameraArg>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn the_frustum_agrees_with_the_projection() {
-        let pose = Pose { eye: dvec3(100.0, 50.0, -20.0), yaw_deg: 37.0, pitch_deg: -20.0 };
+        let pose = Pose {
+            eye: dvec3(100.0, 50.0, -20.0),
+            yaw_deg: 37.0,
+            pitch_deg: -20.0,
+        };
         let view = Viewpoint::new(&pose, 60.0, [1280, 720]);
         let (mut seen, mut unseen) = (0, 0);
         for i in 0..2000 {
             let f = |k: i32| ((i * k) % 199) as f64 - 99.0;
             let p = pose.eye + dvec3(f(7), f(31), f(57));
             let clip = view.clip_from_eye * (p - pose.eye).as_vec3().extend(1.0);
-            let inside = clip.w > 0.5 && clip.x.abs() < clip.w * 0.999 && clip.y.abs() < clip.w * 0.999;
-            let outside = clip.w < -0.5 || clip.x.abs() > clip.w.abs() * 1.001 || clip.y.abs() > clip.w.abs() * 1.001;
+            let inside =
+                clip.w > 0.5 && clip.x.abs() < clip.w * 0.999 && clip.y.abs() < clip.w * 0.999;
+            let outside = clip.w < -0.5
+                || clip.x.abs() > clip.w.abs() * 1.001
+                || clip.y.abs() > clip.w.abs() * 1.001;
             let sees = view.sees(&Bounds { min: p, max: p });
             assert!(!inside || sees);
             assert!(!outside || !sees);
@@ -195,12 +245,19 @@ mod tests {
 
     #[test]
     fn a_ray_meets_the_pixel_it_was_made_for() {
-        let pose = Pose { eye: DVec3::ZERO, yaw_deg: 120.0, pitch_deg: 15.0 };
+        let pose = Pose {
+            eye: DVec3::ZERO,
+            yaw_deg: 120.0,
+            pitch_deg: 15.0,
+        };
         let view = Viewpoint::new(&pose, 50.0, [640, 360]);
         for (u, v) in [(0.0, 0.0), (0.25, 0.75), (1.0, 0.5)] {
             let clip = view.clip_from_eye * view.ray(u, v).as_vec3().extend(1.0);
             let (x, y) = (clip.x / clip.w, clip.y / clip.w);
-            assert!((x as f64 - (2.0 * u - 1.0)).abs() < 1e-5 && (y as f64 - (1.0 - 2.0 * v)).abs() < 1e-5);
+            assert!(
+                (x as f64 - (2.0 * u - 1.0)).abs() < 1e-5
+                    && (y as f64 - (1.0 - 2.0 * v)).abs() < 1e-5
+            );
         }
     }
 }

@@ -38,14 +38,26 @@ impl HoleTest {
                 .max()
                 .unwrap_or(0)
         };
-        let block_max = (0..blocks_z).flat_map(|z| (0..blocks_x).map(move |x| (x, z))).map(|(x, z)| highest(x, z)).collect();
+        let block_max = (0..blocks_z)
+            .flat_map(|z| (0..blocks_x).map(move |x| (x, z)))
+            .map(|(x, z)| highest(x, z))
+            .collect();
         let range = map.range();
-        HoleTest { scale: dvec3(spacing_m[0], step_m, spacing_m[1]), block_max, blocks_x, range, map }
+        HoleTest {
+            scale: dvec3(spacing_m[0], step_m, spacing_m[1]),
+            block_max,
+            blocks_x,
+            range,
+            map,
+        }
     }
 
     /// True when a ray from `eye` must meet any mesh within `error_m` of the heights.
     pub fn must_hit(&self, eye: DVec3, direction: DVec3, error_m: f64) -> bool {
-        let ray = Ray { origin: eye / self.scale, direction: direction / self.scale };
+        let ray = Ray {
+            origin: eye / self.scale,
+            direction: direction / self.scale,
+        };
         let error = error_m / self.scale.y;
         let Some((enter, leave)) = self.clip(&ray, error) else {
             return false;
@@ -60,7 +72,11 @@ impl HoleTest {
             }
             ray.walk(1.0, from, to, |x, z, from, to| {
                 let (low, _) = self.cell(x, z);
-                if ray.lowest(from, to) < low - error { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if ray.lowest(from, to) < low - error {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             })
         });
         hit.is_break()
@@ -70,7 +86,10 @@ impl HoleTest {
     /// that everything is decided.
     fn clip(&self, ray: &Ray, error: f64) -> Option<(f64, f64)> {
         let (mut enter, mut leave) = (0.0f64, f64::INFINITY);
-        let far = [(ray.origin.x, ray.direction.x, self.map.width), (ray.origin.z, ray.direction.z, self.map.height)];
+        let far = [
+            (ray.origin.x, ray.direction.x, self.map.width),
+            (ray.origin.z, ray.direction.z, self.map.height),
+        ];
         for (origin, direction, samples) in far {
             let last = (samples - 1) as f64;
             if direction == 0.0 {
@@ -143,12 +162,22 @@ impl Ray {
     ) -> ControlFlow<()> {
         // Which square a border belongs to is decided a little further along the ray.
         let start = self.at(from + (to - from).min(1.0) * 1e-9);
-        let mut cell = [(start.x / size).floor() as i64, (start.z / size).floor() as i64];
-        let axes = [(self.origin.x, self.direction.x), (self.origin.z, self.direction.z)];
+        let mut cell = [
+            (start.x / size).floor() as i64,
+            (start.z / size).floor() as i64,
+        ];
+        let axes = [
+            (self.origin.x, self.direction.x),
+            (self.origin.z, self.direction.z),
+        ];
         let exit = |cell: [i64; 2], axis: usize| {
             let (origin, direction) = axes[axis];
             let border = cell[axis] + i64::from(direction > 0.0);
-            if direction == 0.0 { f64::INFINITY } else { (border as f64 * size - origin) / direction }
+            if direction == 0.0 {
+                f64::INFINITY
+            } else {
+                (border as f64 * size - origin) / direction
+            }
         };
         let mut t = from;
         while t < to {
@@ -170,7 +199,11 @@ mod tests {
 
     fn hill() -> HeightMap {
         let height = |x: i32, z: i32| 100 - (x - 50).abs() - (z - 50).abs();
-        HeightMap { width: 101, height: 101, heights: (0..101 * 101).map(|i| height(i % 101, i / 101)).collect() }
+        HeightMap {
+            width: 101,
+            height: 101,
+            heights: (0..101 * 101).map(|i| height(i % 101, i / 101)).collect(),
+        }
     }
 
     /// The naive twin: many small steps.
@@ -184,16 +217,24 @@ mod tests {
         for i in 0..40_000 {
             let p = eye + direction * (i as f64 * 0.01);
             if !over(p) {
-                if above { return false }
+                if above {
+                    return false;
+                }
                 continue;
             }
-            let (low, high) = corners(p).into_iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+            let (low, high) = corners(p)
+                .into_iter()
+                .fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             if !above {
                 let margin = if i > 0 { error } else { 0.0 };
-                if p.y < high + margin { return false }
+                if p.y < high + margin {
+                    return false;
+                }
                 above = true;
             }
-            if p.y < low - error - 0.05 { return true }
+            if p.y < low - error - 0.05 {
+                return true;
+            }
         }
         false
     }
@@ -216,7 +257,9 @@ mod tests {
     /// Rays that enter near the height that decides are left out of the comparison.
     fn naive_starts_alike(eye: DVec3, direction: DVec3, error: f64) -> bool {
         let over = |p: DVec3| (0.0..=100.0).contains(&p.x) && (0.0..=100.0).contains(&p.z);
-        let entry = (0..40_000).map(|i| eye + direction * (i as f64 * 0.01)).find(|&p| over(p));
+        let entry = (0..40_000)
+            .map(|i| eye + direction * (i as f64 * 0.01))
+            .find(|&p| over(p));
         entry.is_none_or(|p| {
             let ground = 100.0 - (p.x - 50.0).abs() - (p.z - 50.0).abs();
             (p.y - ground - error).abs() > 3.0 && (p.y - ground).abs() > 3.0
@@ -231,7 +274,13 @@ mod tests {
         assert!(test.must_hit(eye, -DVec3::Y, 5.0));
         assert!(!test.must_hit(eye, dvec3(1.0, 0.4, 1.0), 5.0));
         assert!(!test.must_hit(eye, DVec3::Y, 5.0));
-        assert!(!test.must_hit(eye, dvec3(1.0, -0.4, 1.0), 500.0), "nothing is certain within such an error");
-        assert!(!test.must_hit(dvec3(100.0, 10.0, 100.0), dvec3(1.0, 0.0, 1.0), 5.0), "starts below the ground");
+        assert!(
+            !test.must_hit(eye, dvec3(1.0, -0.4, 1.0), 500.0),
+            "nothing is certain within such an error"
+        );
+        assert!(
+            !test.must_hit(dvec3(100.0, 10.0, 100.0), dvec3(1.0, 0.0, 1.0), 5.0),
+            "starts below the ground"
+        );
     }
 }

@@ -51,7 +51,12 @@ pub struct LodSettings {
 
 impl Default for LodSettings {
     fn default() -> Self {
-        LodSettings { pixel_error: 2.0, morph_share: 0.3, by_hand_m: Vec::new(), exaggeration: 1.0 }
+        LodSettings {
+            pixel_error: 2.0,
+            morph_share: 0.3,
+            by_hand_m: Vec::new(),
+            exaggeration: 1.0,
+        }
     }
 }
 
@@ -65,7 +70,8 @@ pub fn ranges(meta: &Meta, settings: &LodSettings, pixels_per_radian: f64) -> Ve
             let asked = error * pixels_per_radian / settings.pixel_error;
             let hand = settings.by_hand_m.get(level as usize).copied().flatten();
             // A little more than the bound, so that rounding never falls below it.
-            let least = last_end + 1.001 * largest_diagonal_m(meta, level, settings.exaggeration) / (1.0 - morph);
+            let least = last_end
+                + 1.001 * largest_diagonal_m(meta, level, settings.exaggeration) / (1.0 - morph);
             let wanted = hand.unwrap_or(asked);
             let reason = match hand {
                 _ if wanted < least => RangeReason::Morph,
@@ -75,7 +81,11 @@ pub fn ranges(meta: &Meta, settings: &LodSettings, pixels_per_radian: f64) -> Ve
             let end_m = wanted.max(least);
             let morph_from_m = end_m - morph * (end_m - last_end);
             last_end = end_m;
-            Range { end_m, morph_from_m, reason }
+            Range {
+                end_m,
+                morph_from_m,
+                reason,
+            }
         })
         .collect()
 }
@@ -128,7 +138,14 @@ pub fn select(
     view: &Viewpoint,
     residency: &impl Residency,
 ) -> Selection {
-    let mut selector = Selector { meta, ranges, exaggeration, view, residency, out: Selection::default() };
+    let mut selector = Selector {
+        meta,
+        ranges,
+        exaggeration,
+        view,
+        residency,
+        out: Selection::default(),
+    };
     let level = meta.layout.coarsest();
     let [nx, nz] = meta.layout.patches(level);
     for key in (0..nz).flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z))) {
@@ -137,7 +154,10 @@ pub fn select(
     let mut selection = selector.out;
     selection.wants.sort_by(|a, b| {
         let urgency = |want: &Want| (!want.in_view, std::cmp::Reverse(want.key.level));
-        urgency(a).cmp(&urgency(b)).then(a.distance_m.total_cmp(&b.distance_m)).then(a.key.cmp(&b.key))
+        urgency(a)
+            .cmp(&urgency(b))
+            .then(a.distance_m.total_cmp(&b.distance_m))
+            .then(a.key.cmp(&b.key))
     });
     selection
 }
@@ -146,7 +166,10 @@ pub fn select(
 pub fn patch_bounds(meta: &Meta, key: PatchKey, range: [i32; 2], exaggeration: f64) -> Bounds {
     let size = meta.layout.patch_size(key.level) as f64;
     let step = meta.height_step_m * exaggeration;
-    let [x, z] = [key.x as f64 * size * meta.spacing_m[0], key.z as f64 * size * meta.spacing_m[1]];
+    let [x, z] = [
+        key.x as f64 * size * meta.spacing_m[0],
+        key.z as f64 * size * meta.spacing_m[1],
+    ];
     let [width, depth] = meta.spacing_m.map(|spacing| size * spacing);
     Bounds {
         min: dvec3(x, range[0] as f64 * step, z),
@@ -173,10 +196,18 @@ impl<R: Residency> Selector<'_, R> {
         let distance_m = bounds.distance(self.view.eye);
         self.out.visited.push(key);
         if !self.residency.is_loaded(key) {
-            self.out.wants.push(Want { key, distance_m, in_view: self.view.sees(&bounds) });
+            self.out.wants.push(Want {
+                key,
+                distance_m,
+                in_view: self.view.sees(&bounds),
+            });
         }
         let finer = key.level > 0 && distance_m < self.ranges[key.level as usize - 1].end_m;
-        let replaced = finer && drawn && layout.present_children(key).all(|child| self.residency.is_loaded(child));
+        let replaced = finer
+            && drawn
+            && layout
+                .present_children(key)
+                .all(|child| self.residency.is_loaded(child));
         if drawn && !replaced {
             self.out.cut.push(Selected { key, bounds });
         }

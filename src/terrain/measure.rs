@@ -25,7 +25,9 @@ pub fn measure(map: &HeightMap, triangle: Triangle) -> Measure {
     let (z0, z1) = triangle.z_range();
     let (mut largest, mut range) = (0i64, None);
     for z in z0.max(0)..=z1.min(map.height as i32 - 1) {
-        let Some((x0, x1)) = triangle.row(z) else { continue };
+        let Some((x0, x1)) = triangle.row(z) else {
+            continue;
+        };
         let (x0, x1) = (x0.max(0), x1.min(map.width as i32 - 1));
         if x0 > x1 {
             continue;
@@ -37,7 +39,10 @@ pub fn measure(map: &HeightMap, triangle: Triangle) -> Measure {
         let (low_so_far, high_so_far) = range.unwrap_or((low, high));
         range = Some((low.min(low_so_far), high.max(high_so_far)));
     }
-    Measure { error: largest as f64 / plane.denominator as f64, range }
+    Measure {
+        error: largest as f64 / plane.denominator as f64,
+        range,
+    }
 }
 
 fn row_error(row: &[i32], plane: &Plane, start: IVec2) -> i64 {
@@ -52,7 +57,9 @@ fn row_error(row: &[i32], plane: &Plane, start: IVec2) -> i64 {
 }
 
 fn row_range(row: &[i32]) -> (i32, i32) {
-    row.iter().fold((i32::MAX, i32::MIN), |(low, high), &h| (low.min(h), high.max(h)))
+    row.iter().fold((i32::MAX, i32::MIN), |(low, high), &h| {
+        (low.min(h), high.max(h))
+    })
 }
 
 #[cfg(test)]

@@ -90,7 +90,12 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(layout: &Layout, key: PatchKey, patch: PatchData<'a>, parent: Option<PatchData<'a>>) -> Self {
+    fn new(
+        layout: &Layout,
+        key: PatchKey,
+        patch: PatchData<'a>,
+        parent: Option<PatchData<'a>>,
+    ) -> Self {
         let cells = layout.lattice_cells(key.level) as i32;
         let parent_heights = parent.unwrap_or(patch).heights;
         Builder {
@@ -125,7 +130,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Goes down the parent's tree to this patch's roots, two halvings below the parent's.
-    fn descend(&mut self, triangle: Triangle, depth: u32, tree: &mut BitReader) -> Result<(), FormatError> {
+    fn descend(
+        &mut self,
+        triangle: Triangle,
+        depth: u32,
+        tree: &mut BitReader,
+    ) -> Result<(), FormatError> {
         if depth == 2 {
             if self.is_root(triangle) {
                 self.add_corners(triangle, |_, own| own);
@@ -141,7 +151,11 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let plane = self.plane(triangle);
-        for root in self.roots.into_iter().filter(|&root| contains(triangle, root)) {
+        for root in self
+            .roots
+            .into_iter()
+            .filter(|&root| contains(triangle, root))
+        {
             let units = self.units;
             self.add_corners(root, |p, _| on_plane(&plane, p, units));
             self.walk_root(root, &mut Under::Leaf(plane))?;
@@ -159,14 +173,21 @@ impl<'a> Builder<'a> {
     }
 
     /// Walks a triangle of this patch with what lies under it in the parent's mesh.
-    fn walk(&mut self, triangle: Triangle, tree: &mut BitReader, under: &mut Under) -> Result<(), FormatError> {
+    fn walk(
+        &mut self,
+        triangle: Triangle,
+        tree: &mut BitReader,
+        under: &mut Under,
+    ) -> Result<(), FormatError> {
         let split = tree.next();
         let mut below = match under {
             Under::Tree(parent) => match (parent.next(), split) {
                 (false, _) => Under::Leaf(self.plane(triangle)),
                 (true, true) => Under::Tree(parent),
                 (true, false) => {
-                    return Err(FormatError::new("a patch whose mesh does not nest in its parent's"));
+                    return Err(FormatError::new(
+                        "a patch whose mesh does not nest in its parent's",
+                    ));
                 }
             },
             Under::Leaf(plane) => Under::Leaf(*plane),
@@ -193,7 +214,12 @@ impl<'a> Builder<'a> {
             let p = (self.corner + p) / self.parent_stride;
             self.parent_heights.at(p.x, p.y)
         };
-        Plane::through(triangle, height(triangle.a), height(triangle.b), height(triangle.c))
+        Plane::through(
+            triangle,
+            height(triangle.a),
+            height(triangle.b),
+            height(triangle.c),
+        )
     }
 
     fn height(&self, p: IVec2) -> i32 {
@@ -226,7 +252,9 @@ impl<'a> Builder<'a> {
 
     fn add_triangle(&mut self, triangle: Triangle) {
         let corners = [triangle.a, triangle.b, triangle.c];
-        self.mesh.indices.extend(corners.map(|p| self.seen[(p.y * (self.cells + 1) + p.x) as usize]));
+        self.mesh
+            .indices
+            .extend(corners.map(|p| self.seen[(p.y * (self.cells + 1) + p.x) as usize]));
     }
 
     fn finish(mut self) -> Result<PatchMesh, FormatError> {
@@ -266,7 +294,9 @@ impl<'a> Builder<'a> {
             self.mesh.vertices.push(vertex);
             if let Some([last_top, last_bottom]) = last {
                 // A lower vertex first: it is the one that says of the whole triangle that it is a skirt's.
-                self.mesh.indices.extend([last_bottom, top, last_top, last_bottom, bottom, top]);
+                self.mesh
+                    .indices
+                    .extend([last_bottom, top, last_top, last_bottom, bottom, top]);
             }
             last = Some([top, bottom]);
         }
@@ -298,7 +328,11 @@ mod tests {
     fn world() -> (Layout, HashMap<PatchKey, PatchRecord>, Vec<HeightGrid>) {
         let rough = |x: i64, z: i64| ((x * 37 + z * 101) % 23 + (x * x + 3 * z) % 17) as i32;
         let heights = (0..33 * 33).map(|i| rough(i % 33, i / 33)).collect();
-        let map = HeightMap { width: 33, height: 33, heights };
+        let map = HeightMap {
+            width: 33,
+            height: 33,
+            heights,
+        };
         let layout = Layout::new([32, 32], 8, 8).unwrap();
         let none = |_: &_| false;
         let serial = |t: &[Triangle]| t.iter().map(|&t| measure(&map, t)).collect();
@@ -309,25 +343,46 @@ mod tests {
             let [nx, nz] = layout.patches(level);
             for key in (0..nz).flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z))) {
                 let trees = patch_trees(&refiner, &layout, key);
-                records.insert(key, PatchRecord { min: 0, max: 50, error_m: 1.0, exhausted: false, trees });
+                records.insert(
+                    key,
+                    PatchRecord {
+                        min: 0,
+                        max: 50,
+                        error_m: 1.0,
+                        exhausted: false,
+                        trees,
+                    },
+                );
             }
         }
         let grids = (0..layout.levels)
             .map(|level| {
                 let stride = layout.stride(level) as i64;
                 let side = (32 / stride) as u32 + 5;
-                let rect = crate::world::LatticeRect { stride: stride as u32, x0: -2, z0: -2, width: side, height: side };
+                let rect = crate::world::LatticeRect {
+                    stride: stride as u32,
+                    x0: -2,
+                    z0: -2,
+                    width: side,
+                    height: side,
+                };
                 HeightGrid::from_fn(rect, |x, z| map.at(x as i64 * stride, z as i64 * stride))
             })
             .collect();
         (layout, records, grids)
     }
 
-    fn build_patch(world: &(Layout, HashMap<PatchKey, PatchRecord>, Vec<HeightGrid>), key: PatchKey) -> PatchMesh {
+    fn build_patch(
+        world: &(Layout, HashMap<PatchKey, PatchRecord>, Vec<HeightGrid>),
+        key: PatchKey,
+    ) -> PatchMesh {
         let (layout, records, grids) = world;
         let data = |key: PatchKey| {
             let record = records.get(&key)?;
-            Some(PatchData { record, heights: &grids[key.level as usize] })
+            Some(PatchData {
+                record,
+                heights: &grids[key.level as usize],
+            })
         };
         build(layout, key, data(key).unwrap(), data(key.parent())).unwrap()
     }
@@ -336,11 +391,22 @@ mod tests {
     fn surface(mesh: &PatchMesh, p: IVec2, pick: impl Fn(&PatchVertex) -> i32) -> i64 {
         let ground = &mesh.indices[..mesh.ground_indices as usize];
         for triangle in ground.chunks_exact(3) {
-            let v: Vec<_> = triangle.iter().map(|&i| mesh.vertices[i as usize]).collect();
+            let v: Vec<_> = triangle
+                .iter()
+                .map(|&i| mesh.vertices[i as usize])
+                .collect();
             let [a, b, c] = [0, 1, 2].map(|i| ivec2(v[i].x as i32, v[i].z as i32));
             let area = (b - a).perp_dot(c - a) as i64;
-            let weights = [(b - p).perp_dot(c - p), (c - p).perp_dot(a - p), (a - p).perp_dot(b - p)].map(i64::from);
-            if weights.iter().all(|&w| w == 0 || w.signum() == area.signum()) {
+            let weights = [
+                (b - p).perp_dot(c - p),
+                (c - p).perp_dot(a - p),
+                (a - p).perp_dot(b - p),
+            ]
+            .map(i64::from);
+            if weights
+                .iter()
+                .all(|&w| w == 0 || w.signum() == area.signum())
+            {
                 let sum: i64 = (0..3).map(|i| weights[i] * pick(&v[i]) as i64).sum();
                 assert_eq!(sum % area, 0, "heights are exact in height units");
                 return sum / area;
@@ -364,10 +430,22 @@ mod tests {
                 // In the parent's lattice the position may be a half: compare at twice the scale.
                 let at = (p + offset) * 2 / step as i32;
                 let scaled = PatchMesh {
-                    vertices: parent.vertices.iter().map(|v| PatchVertex { x: (v.x & 0xfff) * 2, z: v.z * 2, ..*v }).collect(),
+                    vertices: parent
+                        .vertices
+                        .iter()
+                        .map(|v| PatchVertex {
+                            x: (v.x & 0xfff) * 2,
+                            z: v.z * 2,
+                            ..*v
+                        })
+                        .collect(),
                     ..parent.clone()
                 };
-                assert_eq!(vertex.parent as i64, surface(&scaled, at, |v| v.own), "{key} at {p}");
+                assert_eq!(
+                    vertex.parent as i64,
+                    surface(&scaled, at, |v| v.own),
+                    "{key} at {p}"
+                );
                 compared += 1;
             }
         }
@@ -380,18 +458,30 @@ mod tests {
         let (layout, records, _) = &world;
         let mut compared = 0;
         for &key in records.keys() {
-            let east = PatchKey { x: key.x + 1, ..key };
+            let east = PatchKey {
+                x: key.x + 1,
+                ..key
+            };
             if !records.contains_key(&east) {
                 continue;
             }
             let n = layout.lattice_cells(key.level) as u16;
             let border = |mesh: PatchMesh, x: u16| {
-                let mut vertices: Vec<_> = mesh.vertices.iter().filter(|v| v.x == x).map(|v| (v.z, v.own, v.parent)).collect();
+                let mut vertices: Vec<_> = mesh
+                    .vertices
+                    .iter()
+                    .filter(|v| v.x == x)
+                    .map(|v| (v.z, v.own, v.parent))
+                    .collect();
                 vertices.sort();
                 vertices
             };
             let shared = border(build_patch(&world, key), n);
-            assert_eq!(shared, border(build_patch(&world, east), 0), "{key} and {east}");
+            assert_eq!(
+                shared,
+                border(build_patch(&world, east), 0),
+                "{key} and {east}"
+            );
             compared += shared.len();
         }
         assert!(compared > 100, "only {compared} vertices were compared");
@@ -408,10 +498,16 @@ mod tests {
                 ivec2((v.x & 0xfff) as i32, v.z as i32)
             };
             let (ground, skirts) = mesh.indices.split_at(mesh.ground_indices as usize);
-            let area: i32 = ground.chunks_exact(3).map(|t| -(at(&t[1]) - at(&t[0])).perp_dot(at(&t[2]) - at(&t[0]))).sum();
+            let area: i32 = ground
+                .chunks_exact(3)
+                .map(|t| -(at(&t[1]) - at(&t[0])).perp_dot(at(&t[2]) - at(&t[0])))
+                .sum();
             assert_eq!(area, 2 * n * n);
             assert_eq!(ground.len() / 3, world.1[&key].triangles() as usize);
-            let length: i32 = skirts.chunks_exact(6).map(|q| (at(&q[0]) - at(&q[1])).abs().element_sum()).sum();
+            let length: i32 = skirts
+                .chunks_exact(6)
+                .map(|q| (at(&q[0]) - at(&q[1])).abs().element_sum())
+                .sum();
             assert_eq!(length, 4 * n);
         }
     }
@@ -424,9 +520,23 @@ mod tests {
         let mut flat = crate::world::Bits::default();
         flat.push(false);
         let coarse = PatchKey::new(1, 0, 0);
-        assert!(world.1[&coarse].trees[0].len() > 7, "the parent is split below the roots");
+        assert!(
+            world.1[&coarse].trees[0].len() > 7,
+            "the parent is split below the roots"
+        );
         world.1.get_mut(&PatchKey::new(0, 0, 0)).unwrap().trees = [flat.clone(), flat];
-        let data = |key: PatchKey| PatchData { record: &world.1[&key], heights: &world.2[key.level as usize] };
-        assert!(build(&world.0, PatchKey::new(0, 0, 0), data(PatchKey::new(0, 0, 0)), Some(data(coarse))).is_err());
+        let data = |key: PatchKey| PatchData {
+            record: &world.1[&key],
+            heights: &world.2[key.level as usize],
+        };
+        assert!(
+            build(
+                &world.0,
+                PatchKey::new(0, 0, 0),
+                data(PatchKey::new(0, 0, 0)),
+                Some(data(coarse))
+            )
+            .is_err()
+        );
     }
 }

@@ -13,5 +13,6 @@ pub mod mesh;
 pub mod noise;
 pub mod normals;
 pub mod refine;
+pub mod talus;
 pub mod trees;
 pub mod triangle;

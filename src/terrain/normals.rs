@@ -56,8 +56,12 @@ struct Slopes<'a> {
 
 impl<'a> Slopes<'a> {
     fn new(heights: &'a HeightGrid, spacing_m: [f64; 2], step_m: f64) -> Self {
-        let scale = spacing_m.map(|spacing| (step_m / (2.0 * spacing * heights.rect.stride as f64)) as f32);
-        Slopes { heights, scale: Vec2::from(scale) }
+        let scale =
+            spacing_m.map(|spacing| (step_m / (2.0 * spacing * heights.rect.stride as f64)) as f32);
+        Slopes {
+            heights,
+            scale: Vec2::from(scale),
+        }
     }
 
     /// x and z of the unit normal at a lattice sample, from its four neighbours.
@@ -79,17 +83,43 @@ mod tests {
         let layout = Layout::new([31, 31], 8, 8).unwrap();
         let mut leaf = Bits::default();
         leaf.push(false);
-        let record = PatchRecord { min: 0, max: 0, error_m: 0.0, exhausted: false, trees: [leaf.clone(), leaf] };
+        let record = PatchRecord {
+            min: 0,
+            max: 0,
+            error_m: 0.0,
+            exhausted: false,
+            trees: [leaf.clone(), leaf],
+        };
         let grid = |stride: i32| {
-            let rect = LatticeRect { stride: stride as u32, x0: -2, z0: -2, width: 40, height: 40 };
+            let rect = LatticeRect {
+                stride: stride as u32,
+                x0: -2,
+                z0: -2,
+                width: 40,
+                height: 40,
+            };
             HeightGrid::from_fn(rect, |x, z| 20 * x * stride - 10 * z * stride)
         };
         let (fine, coarse) = (grid(1), grid(2));
-        let data = |heights| PatchData { record: &record, heights };
+        let data = |heights| PatchData {
+            record: &record,
+            heights,
+        };
         let key = PatchKey::new(1, 1, 0);
-        let texture = build(&layout, key, data(&fine), Some(data(&coarse)), [10.0, 10.0], 0.5);
+        let texture = build(
+            &layout,
+            key,
+            data(&fine),
+            Some(data(&coarse)),
+            [10.0, 10.0],
+            0.5,
+        );
         assert_eq!(texture.len(), 17 * 17);
         // Slopes 1 east and -1/2 south: normal (-1, 1, 0.5) / 1.5.
-        assert!(texture.iter().all(|&t| t == [-85, 42, -85, 42]), "{:?}", texture[0]);
+        assert!(
+            texture.iter().all(|&t| t == [-85, 42, -85, 42]),
+            "{:?}",
+            texture[0]
+        );
     }
 }

@@ -55,7 +55,9 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
     /// `measure` measures a batch of triangles; the compiler's does it on all cores.
     pub fn new(layout: Layout, measure: M, rule: Rule<'a>) -> Self {
         let coarsest = layout.coarsest();
-        let extent = layout.patches(coarsest).map(|n| n * layout.patch_size(coarsest) + 1);
+        let extent = layout
+            .patches(coarsest)
+            .map(|n| n * layout.patch_size(coarsest) + 1);
         let extent = ivec2(extent[0] as i32, extent[1] as i32);
         let words = (extent.x as usize * extent.y as usize).div_ceil(64);
         let mut refiner = Refiner {
@@ -151,7 +153,11 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         if (too_wrong || (self.rule)(&measure)) && on_lattice(triangle, stride) {
             self.activate(triangle.middle());
         } else {
-            self.leaves.push(Leaf { triangle, measure, exhausted: too_wrong });
+            self.leaves.push(Leaf {
+                triangle,
+                measure,
+                exhausted: too_wrong,
+            });
         }
     }
 
@@ -186,15 +192,36 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
             Triangle::roots(corner, 2 * half, even)
         } else if odd_x {
             let (w, e) = (v - east, v + east);
-            [Triangle { a: w, b: e, c: v - south }, Triangle { a: e, b: w, c: v + south }]
+            [
+                Triangle {
+                    a: w,
+                    b: e,
+                    c: v - south,
+                },
+                Triangle {
+                    a: e,
+                    b: w,
+                    c: v + south,
+                },
+            ]
         } else {
             let (n, s) = (v - south, v + south);
-            [Triangle { a: s, b: n, c: v - east }, Triangle { a: n, b: s, c: v + east }]
+            [
+                Triangle {
+                    a: s,
+                    b: n,
+                    c: v - east,
+                },
+                Triangle {
+                    a: n,
+                    b: s,
+                    c: v + east,
+                },
+            ]
         };
         let extent = self.extent;
-        pair.into_iter().filter(move |t| {
-            t.c.min_element() >= 0 && t.c.x < extent.x && t.c.y < extent.y
-        })
+        pair.into_iter()
+            .filter(move |t| t.c.min_element() >= 0 && t.c.x < extent.x && t.c.y < extent.y)
     }
 }
 
@@ -217,15 +244,31 @@ mod tests {
         let name = |t: &Triangle| [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y];
         let mut mesh: Vec<Triangle> = Triangle::roots(IVec2::ZERO, size, true).into();
         loop {
-            let corners: BTreeSet<_> = mesh.iter().flat_map(|t| [t.a, t.b, t.c]).map(|p| p.to_array()).collect();
-            let cut = |p: IVec2, q: IVec2| (p + q) % 2 == IVec2::ZERO && corners.contains(&((p + q) / 2).to_array());
+            let corners: BTreeSet<_> = mesh
+                .iter()
+                .flat_map(|t| [t.a, t.b, t.c])
+                .map(|p| p.to_array())
+                .collect();
+            let cut = |p: IVec2, q: IVec2| {
+                (p + q) % 2 == IVec2::ZERO && corners.contains(&((p + q) / 2).to_array())
+            };
             let hanging = |t: &Triangle| cut(t.a, t.b) || cut(t.b, t.c) || cut(t.c, t.a);
             let divisible = |t: &Triangle| (t.a + t.b) % 2 == IVec2::ZERO;
-            let split = |t: &Triangle| hanging(t) || divisible(t) && measure(map, *t).error > threshold;
+            let split =
+                |t: &Triangle| hanging(t) || divisible(t) && measure(map, *t).error > threshold;
             if !mesh.iter().any(split) {
                 return mesh.iter().map(name).collect();
             }
-            mesh = mesh.iter().flat_map(|t| if split(t) { t.halves().to_vec() } else { vec![*t] }).collect();
+            mesh = mesh
+                .iter()
+                .flat_map(|t| {
+                    if split(t) {
+                        t.halves().to_vec()
+                    } else {
+                        vec![*t]
+                    }
+                })
+                .collect();
         }
     }
 
@@ -276,13 +319,24 @@ mod tests {
 
     #[test]
     fn a_shoreline_goes_down_to_the_lattice() {
-        let map = HeightMap { width: 17, height: 17, heights: (0..17 * 17).map(|i| i % 17 - 5).collect() };
+        let map = HeightMap {
+            width: 17,
+            height: 17,
+            heights: (0..17 * 17).map(|i| i % 17 - 5).collect(),
+        };
         let layout = Layout::new([16, 16], 16, 16).unwrap();
         let rule = shoreline(Some(0.0));
         let mut refiner = Refiner::new(layout, serial(&map), &rule);
         refiner.refine(0, 1000.0);
-        let crossing: Vec<_> = refiner.leaves().iter().filter(|leaf| rule(&leaf.measure)).collect();
-        assert!(crossing.len() >= 16, "the plane crosses the sea level along a whole column");
+        let crossing: Vec<_> = refiner
+            .leaves()
+            .iter()
+            .filter(|leaf| rule(&leaf.measure))
+            .collect();
+        assert!(
+            crossing.len() >= 16,
+            "the plane crosses the sea level along a whole column"
+        );
         assert!(crossing.iter().all(|leaf| !on_lattice(leaf.triangle, 1)));
     }
 }

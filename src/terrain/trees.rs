@@ -22,10 +22,17 @@ pub fn patch_trees<M: Fn(&[Triangle]) -> Vec<Measure>>(
 }
 
 /// Depth first: 1 and both halves, or 0. The depth is bounded by the lattice.
-fn write_tree<M: Fn(&[Triangle]) -> Vec<Measure>>(refiner: &Refiner<M>, triangle: Triangle, bits: &mut Bits) {
+fn write_tree<M: Fn(&[Triangle]) -> Vec<Measure>>(
+    refiner: &Refiner<M>,
+    triangle: Triangle,
+    bits: &mut Bits,
+) {
     let split = refiner.is_split(triangle);
     bits.push(split);
     if split {
-        triangle.halves().into_iter().for_each(|half| write_tree(refiner, half, bits));
+        triangle
+            .halves()
+            .into_iter()
+            .for_each(|half| write_tree(refiner, half, bits));
     }
 }

@@ -26,9 +26,31 @@ impl Triangle {
         let sw = corner + ivec2(0, size);
         let se = corner + ivec2(size, size);
         if splits_nw_se {
-            [Triangle { a: nw, b: se, c: ne }, Triangle { a: se, b: nw, c: sw }]
+            [
+                Triangle {
+                    a: nw,
+                    b: se,
+                    c: ne,
+                },
+                Triangle {
+                    a: se,
+                    b: nw,
+                    c: sw,
+                },
+            ]
         } else {
-            [Triangle { a: sw, b: ne, c: nw }, Triangle { a: ne, b: sw, c: se }]
+            [
+                Triangle {
+                    a: sw,
+                    b: ne,
+                    c: nw,
+                },
+                Triangle {
+                    a: ne,
+                    b: sw,
+                    c: se,
+                },
+            ]
         }
     }
 
@@ -41,8 +63,16 @@ impl Triangle {
     pub fn halves(self) -> [Triangle; 2] {
         let middle = self.middle();
         [
-            Triangle { a: self.c, b: self.a, c: middle },
-            Triangle { a: self.b, b: self.c, c: middle },
+            Triangle {
+                a: self.c,
+                b: self.a,
+                c: middle,
+            },
+            Triangle {
+                a: self.b,
+                b: self.c,
+                c: middle,
+            },
         ]
     }
 
@@ -70,7 +100,10 @@ impl Triangle {
 
     pub fn z_range(self) -> (i32, i32) {
         let z = [self.a.y, self.b.y, self.c.y];
-        (z.into_iter().min().unwrap_or(0), z.into_iter().max().unwrap_or(0))
+        (
+            z.into_iter().min().unwrap_or(0),
+            z.into_iter().max().unwrap_or(0),
+        )
     }
 }
 
@@ -132,7 +165,10 @@ mod tests {
                 let mut triangles = vec![root];
                 for _ in 0..6 {
                     let area: i32 = triangles.iter().map(|&t| area_doubled(t)).sum();
-                    assert_eq!(area, -64, "x east and z south: counter-clockwise is negative");
+                    assert_eq!(
+                        area, -64,
+                        "x east and z south: counter-clockwise is negative"
+                    );
                     triangles = triangles.iter().flat_map(|t| t.halves()).collect();
                 }
             }
@@ -153,7 +189,9 @@ mod tests {
             let mut from_children: Vec<_> = key
                 .children()
                 .into_iter()
-                .flat_map(|c| Triangle::roots(ivec2(c.x as i32, c.z as i32) * 8, 8, c.splits_nw_se()))
+                .flat_map(|c| {
+                    Triangle::roots(ivec2(c.x as i32, c.z as i32) * 8, 8, c.splits_nw_se())
+                })
                 .map(|t| [t.a.to_array(), t.b.to_array(), t.c.to_array()])
                 .collect();
             from_parent.sort();

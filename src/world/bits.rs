@@ -49,7 +49,10 @@ impl Bits {
         if bytes.len() != len.div_ceil(8) as usize {
             return Err(FormatError::new("a bit-stream of the wrong length"));
         }
-        let bits = Bits { bytes: bytes.to_vec(), len };
+        let bits = Bits {
+            bytes: bytes.to_vec(),
+            len,
+        };
         let end = tree_end(&mut bits.reader(), max_depth);
         let pad_is_zero = len.is_multiple_of(8) || bytes[bytes.len() - 1] >> (len % 8) == 0;
         if end != Some(len) || !pad_is_zero {
@@ -95,7 +98,12 @@ impl BitReader<'_> {
     /// The next bit; 0 (a leaf) past the end, which a checked stream never reaches.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> bool {
-        let byte = self.bits.bytes.get((self.at / 8) as usize).copied().unwrap_or(0);
+        let byte = self
+            .bits
+            .bytes
+            .get((self.at / 8) as usize)
+            .copied()
+            .unwrap_or(0);
         let bit = byte >> (self.at % 8) & 1 == 1;
         self.at += 1;
         bit

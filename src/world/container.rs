@@ -46,7 +46,11 @@ const KINDS: [(ChunkKind, [u8; 4]); 7] = [
 
 impl ChunkKind {
     fn tag(self) -> [u8; 4] {
-        KINDS.iter().find(|(kind, _)| *kind == self).expect("every kind has a tag").1
+        KINDS
+            .iter()
+            .find(|(kind, _)| *kind == self)
+            .expect("every kind has a tag")
+            .1
     }
 
     fn from_tag(tag: [u8; 4]) -> Option<Self> {
@@ -92,14 +96,14 @@ pub struct PackedChunk {
 /// Compresses one chunk; chunks do not depend on each other, so many can be packed at a time.
 pub fn pack(id: ChunkId, coding: Coding, raw: Vec<u8>) -> Result<PackedChunk, FormatError> {
     let size = |bytes: usize| {
-        u32::try_from(bytes).map_err(|_| FormatError(format!("a chunk of {bytes} bytes; at most 4 GiB fit")))
+        u32::try_from(bytes)
+            .map_err(|_| FormatError(format!("a chunk of {bytes} bytes; at most 4 GiB fit")))
     };
     let raw_bytes = size(raw.len())?;
     let stored = match coding {
         Coding::Raw => raw,
-        Coding::Zstd => {
-            zstd::bulk::compress(&raw, ZSTD_LEVEL).map_err(|error| FormatError(format!("zstd: {error}")))?
-        }
+        Coding::Zstd => zstd::bulk::compress(&raw, ZSTD_LEVEL)
+            .map_err(|error| FormatError(format!("zstd: {error}")))?,
     };
     let entry = Entry {
         id,
@@ -137,9 +141,15 @@ impl WorldWriter {
             offset += chunk.stored.len() as u64;
             put_entry(&mut table, &chunk.entry);
         }
-        out.write_all(&header(self.chunks.len() as u32, offset, crc32fast::hash(&table)))?;
+        out.write_all(&header(
+            self.chunks.len() as u32,
+            offset,
+            crc32fast::hash(&table),
+        ))?;
         out.write_all(&table)?;
-        self.chunks.iter().try_for_each(|chunk| out.write_all(&chunk.stored))
+        self.chunks
+            .iter()
+            .try_for_each(|chunk| out.write_all(&chunk.stored))
     }
 }
 
@@ -198,13 +208,23 @@ pub fn parse_header(bytes: &[u8], file_bytes: u64) -> Result<TableInfo, FormatEr
         return wrong("a header whose sizes cannot be".into());
     }
     if u64_at(24) != file_bytes {
-        return wrong(format!("a world cut short or padded: {file_bytes} bytes where {} were written", u64_at(24)));
+        return wrong(format!(
+            "a world cut short or padded: {file_bytes} bytes where {} were written",
+            u64_at(24)
+        ));
     }
-    Ok(TableInfo { chunks, crc: u32_at(32) })
+    Ok(TableInfo {
+        chunks,
+        crc: u32_at(32),
+    })
 }
 
 /// Reads the table; entries of unknown kinds are left out.
-pub fn parse_table(bytes: &[u8], info: &TableInfo, file_bytes: u64) -> Result<Vec<Entry>, FormatError> {
+pub fn parse_table(
+    bytes: &[u8],
+    info: &TableInfo,
+    file_bytes: u64,
+) -> Result<Vec<Entry>, FormatError> {
     if crc32fast::hash(bytes) != info.crc {
         return Err(FormatError::new("a damaged table of chunks"));
     }
@@ -225,7 +245,12 @@ fn parse_entry(bytes: &[u8], file_bytes: u64) -> Result<Option<Entry>, FormatErr
         other => return Err(FormatError(format!("a chunk of unknown coding {other}"))),
     };
     let entry = Entry {
-        id: ChunkId { kind, level: bytes[4], x: u32_at(8), z: u32_at(12) },
+        id: ChunkId {
+            kind,
+            level: bytes[4],
+            x: u32_at(8),
+            z: u32_at(12),
+        },
         coding,
         offset: u64::from_le_bytes(bytes[16..24].try_into().expect("8 bytes")),
         stored_bytes: u32_at(24),
@@ -246,15 +271,21 @@ pub fn unpack(entry: &Entry, stored: Vec<u8>, limit: usize) -> Result<Vec<u8>, F
     }
     let raw_bytes = entry.raw_bytes as usize;
     if raw_bytes > limit {
-        return Err(FormatError(format!("a chunk of {raw_bytes} bytes where at most {limit} can be")));
+        return Err(FormatError(format!(
+            "a chunk of {raw_bytes} bytes where at most {limit} can be"
+        )));
     }
     let raw = match entry.coding {
         Coding::Raw => stored,
-        Coding::Zstd => zstd::bulk::decompress(&stored, raw_bytes)
-            .map_err(|error| FormatError(format!("a chunk that cannot be decompressed ({error})")))?,
+        Coding::Zstd => zstd::bulk::decompress(&stored, raw_bytes).map_err(|error| {
+            FormatError(format!("a chunk that cannot be decompressed ({error})"))
+        })?,
     };
     if raw.len() != raw_bytes {
-        return Err(FormatError(format!("a chunk of {} bytes where {raw_bytes} are expected", raw.len())));
+        return Err(FormatError(format!(
+            "a chunk of {} bytes where {raw_bytes} are expected",
+            raw.len()
+        )));
     }
     Ok(raw)
 }
@@ -266,7 +297,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn id(kind: ChunkKind, level: u8) -> ChunkId {
-        ChunkId { kind, level, x: 7, z: 9 }
+        ChunkId {
+            kind,
+            level,
+            x: 7,
+            z: 9,
+        }
     }
 
     fn file() -> Vec<u8> {
@@ -290,14 +326,21 @@ mod tests {
         let entries = table(&bytes).unwrap();
         let raw = |entry: &Entry| {
             let start = entry.offset as usize;
-            unpack(entry, bytes[start..start + entry.stored_bytes as usize].to_vec(), 1000)
+            unpack(
+                entry,
+                bytes[start..start + entry.stored_bytes as usize].to_vec(),
+                1000,
+            )
         };
         assert_eq!(entries.len(), 2);
         assert_eq!(entries[1].id, id(ChunkKind::Normals, 3));
         assert_eq!(raw(&entries[0]).unwrap(), vec![5; 1000]);
         assert_eq!(raw(&entries[1]).unwrap(), vec![1, 2, 3]);
         assert!(unpack(&entries[0], vec![0; 4], 1000).is_err(), "checksum");
-        assert!(entries[0].stored_bytes < 100, "the first one was compressed");
+        assert!(
+            entries[0].stored_bytes < 100,
+            "the first one was compressed"
+        );
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub fn encode(grid: &HeightGrid, coarser: Option<&HeightGrid>) -> Vec<u8> {
         None => visit_all_samples(&mut grid.clone(), &mut residual),
     }
     let config = pco::ChunkConfig::default();
-    pco::standalone::simple_compress(&residuals, &config).expect("the default configuration is valid")
+    pco::standalone::simple_compress(&residuals, &config)
+        .expect("the default configuration is valid")
 }
 
 /// Decodes what [`encode`] made for this rectangle and this coarser grid.
@@ -65,7 +66,10 @@ pub fn decode(
         None => rect.len(),
     };
     let residuals = decompress(bytes, count)?;
-    let mut grid = HeightGrid { rect, heights: vec![0; rect.len()] };
+    let mut grid = HeightGrid {
+        rect,
+        heights: vec![0; rect.len()],
+    };
     let mut next = residuals.into_iter();
     let mut add = |_, predicted: i32| predicted.wrapping_add(next.next().unwrap_or(0));
     match coarser {
@@ -87,8 +91,10 @@ pub fn new_samples(rect: LatticeRect) -> usize {
 
 fn decompress(bytes: &[u8], count: usize) -> Result<Vec<i32>, FormatError> {
     let mut residuals = vec![0i32; count];
-    let progress = pco::standalone::simple_decompress_into(bytes, &mut residuals)
-        .map_err(|error| FormatError(format!("heights that cannot be decompressed ({error})").replace('\n', " ")))?;
+    let progress =
+        pco::standalone::simple_decompress_into(bytes, &mut residuals).map_err(|error| {
+            FormatError(format!("heights that cannot be decompressed ({error})").replace('\n', " "))
+        })?;
     if progress.n_processed != count || !progress.finished {
         return Err(FormatError(format!(
             "{} heights where {count} are expected",
@@ -107,7 +113,9 @@ fn check_covers(coarser: &HeightGrid, rect: LatticeRect) -> Result<(), FormatErr
         || !covers(c.x0, c.width, rect.x0, rect.width)
         || !covers(c.z0, c.height, rect.z0, rect.height)
     {
-        return Err(FormatError::new("a coarser level that does not cover this one"));
+        return Err(FormatError::new(
+            "a coarser level that does not cover this one",
+        ));
     }
     Ok(())
 }
@@ -180,7 +188,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn rect(stride: u32, x0: i32, z0: i32, width: u32, height: u32) -> LatticeRect {
-        LatticeRect { stride, x0, z0, width, height }
+        LatticeRect {
+            stride,
+            x0,
+            z0,
+            width,
+            height,
+        }
     }
 
     fn rough(x: i32, z: i32) -> i32 {

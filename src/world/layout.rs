@@ -157,7 +157,10 @@ impl Layout {
             ));
         }
         if self.lattice_bias > 2 {
-            return wrong(format!("lattice bias {}; 0 to 2 is expected", self.lattice_bias));
+            return wrong(format!(
+                "lattice bias {}; 0 to 2 is expected",
+                self.lattice_bias
+            ));
         }
         let widest = self.size_cells[0].max(self.size_cells[1]) as u64;
         let covered = (self.patch_cells as u64) << (self.levels - 1);
@@ -221,7 +224,8 @@ impl Layout {
 
     /// Patches of a level that hold any ground, [x, z].
     pub fn patches(&self, level: u8) -> [u32; 2] {
-        self.size_cells.map(|cells| cells.div_ceil(self.patch_size(level)))
+        self.size_cells
+            .map(|cells| cells.div_ceil(self.patch_size(level)))
     }
 
     pub fn patch_count(&self, level: u8) -> u64 {
@@ -238,7 +242,9 @@ impl Layout {
 
     /// The children that hold any ground.
     pub fn present_children(&self, key: PatchKey) -> impl Iterator<Item = PatchKey> + use<'_> {
-        key.children().into_iter().filter(|&child| self.contains(child))
+        key.children()
+            .into_iter()
+            .filter(|&child| self.contains(child))
     }
 
     /// True when the level is in the global repository.
@@ -249,10 +255,18 @@ impl Layout {
     /// The section that holds a patch.
     pub fn section_of(&self, key: PatchKey) -> SectionKey {
         if self.is_global(key.level) {
-            return SectionKey { level: key.level, x: 0, z: 0 };
+            return SectionKey {
+                level: key.level,
+                x: 0,
+                z: 0,
+            };
         }
         let shift = self.stream_levels - 1 - key.level;
-        SectionKey { level: key.level, x: key.x >> shift, z: key.z >> shift }
+        SectionKey {
+            level: key.level,
+            x: key.x >> shift,
+            z: key.z >> shift,
+        }
     }
 
     /// The section of the next coarser level over the same ground.
@@ -274,7 +288,9 @@ impl Layout {
         } else {
             self.patches(self.stream_levels - 1)
         };
-        (0..nz).flat_map(|z| (0..nx).map(move |x| SectionKey { level, x, z })).collect()
+        (0..nz)
+            .flat_map(|z| (0..nx).map(move |x| SectionKey { level, x, z }))
+            .collect()
     }
 
     /// First patch and one past the last, [x0, z0, x1, z1], of the patches of a section.
@@ -285,7 +301,12 @@ impl Layout {
         }
         let shift = self.stream_levels - 1 - key.level;
         let (x0, z0) = (key.x << shift, key.z << shift);
-        [x0, z0, (x0 + (1 << shift)).min(nx), (z0 + (1 << shift)).min(nz)]
+        [
+            x0,
+            z0,
+            (x0 + (1 << shift)).min(nx),
+            (z0 + (1 << shift)).min(nz),
+        ]
     }
 
     /// The lattice samples stored for a section, apron included.
@@ -297,7 +318,12 @@ impl Layout {
             [0, 0, x, z]
         } else {
             let side = 1 << (self.stream_levels - 1 - key.level);
-            [key.x * side, key.z * side, (key.x + 1) * side, (key.z + 1) * side]
+            [
+                key.x * side,
+                key.z * side,
+                (key.x + 1) * side,
+                (key.z + 1) * side,
+            ]
         };
         LatticeRect {
             stride: self.stride(key.level),

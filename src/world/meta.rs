@@ -15,6 +15,8 @@ pub struct Meta {
     pub height_step_m: f64,
     /// Lowest and highest sample, in height steps.
     pub height_range: [i32; 2],
+    /// A sample of the highest height, [x, z].
+    pub summit: [u32; 2],
     /// Metres; none where the world has no sea.
     pub sea_level_m: Option<f64>,
     /// How errors were measured; `max` is the largest vertical distance.
@@ -90,6 +92,10 @@ impl Meta {
                     && not_negative(level.threshold)
                     && not_negative(level.tallest_patch_m)
             });
-        if sound { Ok(()) } else { Err(FormatError::new("facts that contradict each other")) }
+        if sound {
+            Ok(())
+        } else {
+            Err(FormatError::new("facts that contradict each other"))
+        }
     }
 }

@@ -63,7 +63,12 @@ impl Section {
 
     /// Bytes in memory; heights shared with another level count there too.
     pub fn bytes(&self) -> usize {
-        let trees: usize = self.patches.iter().flat_map(|p| &p.trees).map(|t| t.bytes().len()).sum();
+        let trees: usize = self
+            .patches
+            .iter()
+            .flat_map(|p| &p.trees)
+            .map(|t| t.bytes().len())
+            .sum();
         self.heights.heights.len() * 4 + self.patches.len() * size_of::<PatchRecord>() + trees
     }
 }
@@ -78,14 +83,25 @@ impl World {
         source.read_at(container::HEADER_BYTES as u64, &mut table)?;
         let list = container::parse_table(&table, &info, file_bytes)?;
         let order: Vec<ChunkId> = list.iter().map(|entry| entry.id).collect();
-        let entries: HashMap<ChunkId, Entry> = list.into_iter().map(|entry| (entry.id, entry)).collect();
+        let entries: HashMap<ChunkId, Entry> =
+            list.into_iter().map(|entry| (entry.id, entry)).collect();
         if entries.len() != order.len() {
             return Err(FormatError::new("two chunks of the same name"));
         }
-        let id = ChunkId { kind: ChunkKind::Meta, level: 0, x: 0, z: 0 };
+        let id = ChunkId {
+            kind: ChunkKind::Meta,
+            level: 0,
+            x: 0,
+            z: 0,
+        };
         let bytes = read_chunk(source.as_ref(), &entries, id, MAX_META_BYTES)?;
         let meta = Meta::from_bytes(&bytes)?;
-        Ok(World { meta, source, entries, order })
+        Ok(World {
+            meta,
+            source,
+            entries,
+            order,
+        })
     }
 
     pub fn file_bytes(&self) -> u64 {
@@ -127,7 +143,12 @@ impl World {
         let bytes = read_chunk(self.source.as_ref(), &self.entries, id, limit)?;
         let patches = topology::decode(&bytes, count, depth).map_err(name_chunk(id))?;
         let heights = self.read_heights(key, coarser)?;
-        Ok(Section { key, heights, area, patches })
+        Ok(Section {
+            key,
+            heights,
+            area,
+            patches,
+        })
     }
 
     fn read_heights(
@@ -142,15 +163,26 @@ impl World {
             return Ok(coarser.clone());
         }
         let id = chunk_of(ChunkKind::Heights, key);
-        let bytes = read_chunk(self.source.as_ref(), &self.entries, id, rect.len() * 8 + 4096)?;
-        let grid = heights::decode(&bytes, rect, coarser.map(Arc::as_ref)).map_err(name_chunk(id))?;
+        let bytes = read_chunk(
+            self.source.as_ref(),
+            &self.entries,
+            id,
+            rect.len() * 8 + 4096,
+        )?;
+        let grid =
+            heights::decode(&bytes, rect, coarser.map(Arc::as_ref)).map_err(name_chunk(id))?;
         Ok(Arc::new(grid))
     }
 }
 
 /// The chunk of a kind that belongs to a section.
 pub fn chunk_of(kind: ChunkKind, key: SectionKey) -> ChunkId {
-    ChunkId { kind, level: key.level, x: key.x, z: key.z }
+    ChunkId {
+        kind,
+        level: key.level,
+        x: key.x,
+        z: key.z,
+    }
 }
 
 fn read_chunk(
@@ -160,7 +192,9 @@ fn read_chunk(
     limit: usize,
 ) -> Result<Vec<u8>, FormatError> {
     let read = || {
-        let entry = entries.get(&id).ok_or_else(|| FormatError::new("it is missing"))?;
+        let entry = entries
+            .get(&id)
+            .ok_or_else(|| FormatError::new("it is missing"))?;
         container::unpack(entry, read_stored(source, entry)?, limit)
     };
     read().map_err(name_chunk(id))
@@ -175,6 +209,9 @@ fn read_stored(source: &dyn ReadAt, entry: &Entry) -> Result<Vec<u8>, FormatErro
 fn name_chunk(id: ChunkId) -> impl Fn(FormatError) -> FormatError {
     move |error| {
         let kind = format!("{:?}", id.kind).to_lowercase();
-        FormatError(format!("{kind} chunk {}/{}/{}: {error}", id.level, id.x, id.z))
+        FormatError(format!(
+            "{kind} chunk {}/{}/{}: {error}",
+            id.level, id.x, id.z
+        ))
     }
 }

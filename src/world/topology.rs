@@ -41,7 +41,10 @@ pub fn encode(patches: &[PatchRecord]) -> Vec<u8> {
         out.extend(patch.max.to_le_bytes());
         out.extend(patch.error_m.to_le_bytes());
         out.push(patch.exhausted as u8);
-        patch.trees.iter().for_each(|tree| out.extend(tree.len().to_le_bytes()));
+        patch
+            .trees
+            .iter()
+            .for_each(|tree| out.extend(tree.len().to_le_bytes()));
         patch.trees.iter().for_each(|tree| out.extend(tree.bytes()));
     }
     out
@@ -58,7 +61,10 @@ pub fn decode(
         patches.push(decode_patch(bytes, max_depth)?);
     }
     if !bytes.is_empty() {
-        return Err(FormatError(format!("{} bytes behind the last patch", bytes.len())));
+        return Err(FormatError(format!(
+            "{} bytes behind the last patch",
+            bytes.len()
+        )));
     }
     Ok(patches)
 }
@@ -68,20 +74,33 @@ fn decode_patch(bytes: &mut &[u8], max_depth: u32) -> Result<PatchRecord, Format
     let max = i32::from_le_bytes(take(bytes)?);
     let error_m = f32::from_le_bytes(take(bytes)?);
     let [flags] = take(bytes)?;
-    let lengths = [u32::from_le_bytes(take(bytes)?), u32::from_le_bytes(take(bytes)?)];
+    let lengths = [
+        u32::from_le_bytes(take(bytes)?),
+        u32::from_le_bytes(take(bytes)?),
+    ];
     if min > max || !error_m.is_finite() || error_m < 0.0 || flags > 1 {
-        return Err(FormatError::new("a patch whose bounds, error or flags cannot be"));
+        return Err(FormatError::new(
+            "a patch whose bounds, error or flags cannot be",
+        ));
     }
     let mut tree = |len: u32| {
         let stored = take_slice(bytes, len.div_ceil(8) as usize)?;
         Bits::from_stored(stored, len, max_depth)
     };
     let trees = [tree(lengths[0])?, tree(lengths[1])?];
-    Ok(PatchRecord { min, max, error_m, exhausted: flags & 1 == 1, trees })
+    Ok(PatchRecord {
+        min,
+        max,
+        error_m,
+        exhausted: flags & 1 == 1,
+        trees,
+    })
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], FormatError> {
-    Ok(take_slice(bytes, N)?.try_into().expect("N bytes were taken"))
+    Ok(take_slice(bytes, N)?
+        .try_into()
+        .expect("N bytes were taken"))
 }
 
 fn take_slice<'a>(bytes: &mut &'a [u8], len: usize) -> Result<&'a [u8], FormatError> {
@@ -132,7 +151,11 @@ mod tests {
     fn every_truncation_is_an_error() {
         let bytes = encode(&patches());
         for len in 0..bytes.len() {
-            assert!(decode(&bytes[..len], 2, 4).is_err(), "{len} bytes of {}", bytes.len());
+            assert!(
+                decode(&bytes[..len], 2, 4).is_err(),
+                "{len} bytes of {}",
+                bytes.len()
+            );
         }
         assert!(decode(&bytes, 1, 4).is_err(), "bytes left over");
     }

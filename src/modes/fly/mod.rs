@@ -11,7 +11,7 @@ use std::path::Path;
 pub fn run(world: Option<&Path>, args: &ViewArgs, _camera: Option<&CameraArg>) -> Result<()> {
     let world = open_shared(world)?;
     let gpu = Gpu::open(&args.adapter)?;
-    let settings = settings(args);
+    let settings = settings(args, &world.meta);
     let mut scene = Scene::for_pictures(&gpu, world)?;
     let start = start_pose(&scene.world().meta, settings.lod.exaggeration);
     let folder = Path::new("highfell-pictures");
