@@ -9,6 +9,7 @@ pub mod error;
 pub mod files;
 pub mod import;
 pub mod modes;
+pub mod overlay;
 pub mod render;
 pub mod scene;
 pub mod settings;

@@ -236,7 +236,7 @@ impl Plan {
         old.sort_by_key(|&(visited, key)| (visited, key.level, key.x, key.z));
         old.truncate(count);
         let old: Vec<PatchKey> = old.into_iter().map(|(_, key)| key).collect();
-        old.iter().for_each(|key| drop(self.patches.remove(key)));
+        self.patches.retain(|key, _| !old.contains(key));
         old
     }
 

@@ -1,21 +1,65 @@
 //! `highfell fly`: the window, or pictures of a short flight where there is no display.
 
+mod app;
+pub mod bindings;
+pub mod controller;
+
 use super::cli::ViewArgs;
-use super::{flight, open_shared, settings, start_pose};
+use super::{flight, open_shared, pose_of, settings, start_pose};
 use crate::error::Result;
 use crate::render::Gpu;
 use crate::scene::Scene;
+use crate::settings::Settings;
 use crate::terrain::camera::CameraArg;
+use crate::world::World;
 use std::path::Path;
+use std::sync::Arc;
+use winit::event_loop::EventLoop;
 
-pub fn run(world: Option<&Path>, args: &ViewArgs, _camera: Option<&CameraArg>) -> Result<()> {
+/// Where a flight without a display leaves its pictures.
+const PICTURE_FOLDER: &str = "highfell-pictures";
+
+pub fn run(world: Option<&Path>, args: &ViewArgs, camera: Option<&CameraArg>) -> Result<()> {
+    let title = world
+        .and_then(Path::file_name)
+        .map_or("built-in archipelago".into(), |name| {
+            name.to_string_lossy().into_owned()
+        });
+    let event_loop = EventLoop::new();
+    if let Err(error) = &event_loop {
+        let why = error.to_string().replace('\n', " ");
+        eprintln!("no display to open a window on ({why}); flying without one");
+    }
     let world = open_shared(world)?;
-    let gpu = Gpu::open(&args.adapter)?;
     let settings = settings(args, &world.meta);
+    match event_loop {
+        Ok(event_loop) => app::fly(event_loop, world, settings, args, camera, &title),
+        Err(_) => fly_without_display(world, &settings, args, camera),
+    }
+}
+
+fn fly_without_display(
+    world: Arc<World>,
+    settings: &Settings,
+    args: &ViewArgs,
+    camera: Option<&CameraArg>,
+) -> Result<()> {
+    let gpu = Gpu::open(&args.adapter)?;
+    let exaggeration = settings.lod.exaggeration;
     let mut scene = Scene::for_pictures(&gpu, world)?;
-    let start = start_pose(&scene.world().meta, settings.lod.exaggeration);
-    let folder = Path::new("highfell-pictures");
-    let written = flight::fly_headless(&gpu, &mut scene, &start, &settings, folder)?;
-    eprintln!("wrote {} pictures to {}", written.len(), folder.display());
+    let start = camera.map_or_else(
+        || start_pose(&scene.world().meta, exaggeration),
+        |camera| pose_of(camera, |x, z| scene.ground_height_m(x, z, exaggeration)),
+    );
+    let folder = Path::new(PICTURE_FOLDER);
+    let written = flight::fly_headless(&gpu, &mut scene, &start, settings, folder)?;
+    for path in &written {
+        eprintln!("wrote {}", path.display());
+    }
+    eprintln!(
+        "{} pictures of the flight are in {}",
+        written.len(),
+        folder.display()
+    );
     Ok(())
 }

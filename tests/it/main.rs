@@ -1,0 +1,4 @@
+//! All tests that need the built program, files, a GPU or a window; one binary.
+
+mod import;
+mod window;
