@@ -424,3 +424,6 @@ fn next_pause(tries: &mut u32, now_s: f64) -> Pause {
         until_s: now_s + pause_s,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -218,3 +218,136 @@ impl<R: Residency> Selector<'_, R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::camera::Pose;
+    use super::*;
+    use crate::world::{LevelMeta, SourceInfo};
+    use glam::DVec3;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    /// A world of 1000 x 700 cells whose patches of level k are `tall[k]` steps high.
+    fn meta(errors: &[f64], tall: f64) -> Meta {
+        let layout = Layout::new([1000, 700], 32, 128).unwrap();
+        let level = |level: u8| LevelMeta {
+            patches: layout.patch_count(level),
+            exhausted_patches: 0,
+            triangles: 0,
+            vertices: 0,
+            threshold: 1.0,
+            max_error_m: errors[level as usize % errors.len()],
+            tallest_patch_m: tall,
+            topology_bits: 0,
+        };
+        Meta {
+            layout,
+            spacing_m: [10.0, 14.0],
+            height_step_m: 1.0,
+            height_range: [0, tall as i32],
+            summit: [0, 0],
+            sea_level_m: None,
+            metric: "max".into(),
+            levels: (0..layout.levels).map(level).collect(),
+            source: SourceInfo {
+                files: vec![],
+                crs: None,
+                voids: 0,
+                filled: 0,
+                min_m: 0.0,
+                max_m: tall,
+                transform: None,
+                pixel_is_area: false,
+            },
+        }
+    }
+
+    /// Loaded: patches of which a hash says so, and all when `all` is set.
+    struct Residents {
+        seed: u64,
+        all: bool,
+        coarsest: u8,
+        tall: i32,
+    }
+
+    impl Residency for Residents {
+        fn height_range(&self, key: PatchKey) -> Option<[i32; 2]> {
+            let low = (key.x * 7 + key.z * 13) as i32 % (self.tall / 2 + 1);
+            Some([low, low + self.tall / 2])
+        }
+
+        fn is_loaded(&self, key: PatchKey) -> bool {
+            let number = (key.level as u64) << 40 | (key.x as u64) << 20 | key.z as u64;
+            self.all
+                || key.level == self.coarsest
+                || (number ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 != 0
+        }
+    }
+
+    fn view(x: f64, y: f64, z: f64) -> Viewpoint {
+        let pose = Pose {
+            eye: DVec3::new(x, y, z),
+            yaw_deg: 20.0,
+            pitch_deg: -10.0,
+        };
+        Viewpoint::new(&pose, 60.0, [1280, 720])
+    }
+
+    proptest! {
+        #[test]
+        fn rings_are_wide_enough_for_the_morph(errors in prop::collection::vec(0.0f64..50.0, 6), tall in 0.0f64..2000.0, pixel_error in 0.3f64..20.0, share in 0.05f64..0.6, hand in prop::option::of(1.0f64..100_000.0)) {
+            let meta = meta(&errors, tall);
+            let settings = LodSettings { pixel_error, morph_share: share, by_hand_m: vec![None, hand], exaggeration: 1.0 };
+            let ranges = ranges(&meta, &settings, 600.0);
+            prop_assert_eq!(ranges.len(), meta.layout.levels as usize - 1);
+            let bound = meta.errors_m();
+            for (k, pair) in ranges.windows(2).enumerate() {
+                let needed = largest_diagonal_m(&meta, k as u8 + 1, 1.0);
+                prop_assert!((1.0 - share) * (pair[1].end_m - pair[0].end_m) >= needed);
+                prop_assert!(pair[1].morph_from_m - pair[0].end_m >= needed * 0.999);
+            }
+            for (k, range) in ranges.iter().enumerate().filter(|(_, range)| range.reason == RangeReason::Error) {
+                prop_assert!(bound[k + 1] * 600.0 / range.end_m <= pixel_error * 1.000_001);
+            }
+            prop_assert!(ranges.iter().all(|range| range.reason != RangeReason::Hand || hand == Some(range.end_m)));
+        }
+
+        #[test]
+        fn the_cut_covers_the_ground_once_whatever_is_loaded(x in -2e3f64..12e3, y in 0.0f64..3e3, z in -2e3f64..12e3, seed: u64, all: bool) {
+            let meta = meta(&[1.0, 2.0, 5.0, 9.0, 20.0, 40.0], 300.0);
+            let ranges = ranges(&meta, &LodSettings::default(), 600.0);
+            let residency = Residents { seed, all, coarsest: meta.layout.coarsest(), tall: 300 };
+            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency);
+            let [nx, nz] = meta.layout.patches(0);
+            let mut covered = vec![0; (nx * nz) as usize];
+            for selected in &selection.cut {
+                prop_assert!(residency.is_loaded(selected.key));
+                let shift = selected.key.level;
+                for cz in (selected.key.z << shift)..((selected.key.z + 1) << shift).min(nz) {
+                    for cx in (selected.key.x << shift)..((selected.key.x + 1) << shift).min(nx) {
+                        covered[(cz * nx + cx) as usize] += 1;
+                    }
+                }
+            }
+            prop_assert!(covered.iter().all(|&count| count == 1));
+            prop_assert!(selection.wants.iter().all(|want| !residency.is_loaded(want.key)));
+            prop_assert!(!all || selection.wants.is_empty());
+        }
+
+        #[test]
+        fn settled_neighbours_are_at_most_one_level_apart(x in 0.0f64..10e3, y in 0.0f64..3e3, z in 0.0f64..10e3) {
+            let meta = meta(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 300.0);
+            let ranges = ranges(&meta, &LodSettings::default(), 600.0);
+            let residency = Residents { seed: 0, all: true, coarsest: meta.layout.coarsest(), tall: 300 };
+            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency);
+            let cut: HashSet<PatchKey> = selection.cut.iter().map(|selected| selected.key).collect();
+            let level_at = |cx: u32, cz: u32| (0..meta.layout.levels).find(|&k| cut.contains(&PatchKey::new(k, cx >> k, cz >> k))).unwrap();
+            let [nx, nz] = meta.layout.patches(0);
+            for (cx, cz) in (0..nz - 1).flat_map(|cz| (0..nx - 1).map(move |cx| (cx, cz))) {
+                let level = level_at(cx, cz);
+                prop_assert!(level.abs_diff(level_at(cx + 1, cz)) <= 1 && level.abs_diff(level_at(cx, cz + 1)) <= 1);
+            }
+        }
+    }
+}

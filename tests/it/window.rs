@@ -347,7 +347,7 @@ impl Drop for Display {
 
 impl Capture {
     /// Pixels from a column on.
-    fn from_column(&self, left: u32) -> impl Iterator<Item = &[u8; 4]> {
+    fn columns_from(&self, left: u32) -> impl Iterator<Item = &[u8; 4]> {
         let width = self.size[0];
         (0..)
             .zip(&self.pixels)
@@ -360,14 +360,14 @@ impl Capture {
         if self.size != other.size {
             return 1.0;
         }
-        let pairs = self.from_column(left).zip(other.from_column(left));
+        let pairs = self.columns_from(left).zip(other.columns_from(left));
         let differs = |(a, b): &(&[u8; 4], &[u8; 4])| (0..3).any(|i| a[i].abs_diff(b[i]) > 2);
-        let count = self.from_column(left).count();
+        let count = self.columns_from(left).count();
         pairs.filter(differs).count() as f64 / count as f64
     }
 
     fn colours(&self, left: u32) -> usize {
-        let colours: std::collections::HashSet<_> = self.from_column(left).collect();
+        let colours: std::collections::HashSet<_> = self.columns_from(left).collect();
         colours.len()
     }
 
