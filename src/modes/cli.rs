@@ -25,7 +25,7 @@ pub struct Cli {
     #[command(flatten)]
     pub view: ViewArgs,
     /// Print the GPU adapters, one a line, and end
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub list_adapters: bool,
     /// Say more on stderr
     #[arg(long, short, global = true)]

@@ -21,9 +21,7 @@ pub fn run(args: &CompileArgs) -> Result<()> {
         height_scale: args.height_scale,
         height_step_m: args.height_step,
     };
-    let reading = ProgressBar::new("Reading", args.quiet);
     let source = import::load(&args.input, &import)?;
-    reading.finish();
     let options = CompileOptions {
         error_m: args.error,
         patch_cells: args.patch_cells,

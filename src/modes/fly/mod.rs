@@ -27,8 +27,10 @@ pub fn run(world: Option<&Path>, args: &ViewArgs, camera: Option<&CameraArg>) ->
         });
     let event_loop = EventLoop::new();
     if let Err(error) = &event_loop {
-        let why = error.to_string().replace('\n', " ");
-        eprintln!("no display to open a window on ({why}); flying without one");
+        log::debug!("{error}");
+        eprintln!(
+            "no display to open a window on (set DISPLAY or WAYLAND_DISPLAY for one); flying without it"
+        );
     }
     let world = open_shared(world)?;
     let settings = settings(args, &world.meta);
