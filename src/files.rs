@@ -25,14 +25,15 @@ pub fn open_world(path: &Path) -> Result<World> {
         file,
         len: facts.len(),
     };
-    World::open(Box::new(source)).map_err(|error| bad_world(path, error))
+    World::open(Box::new(source), path.display().to_string())
+        .map_err(|error| bad_world(path, error))
 }
 
 /// The error of a world file whose bytes are wrong.
-pub fn bad_world(path: &Path, error: FormatError) -> Error {
+pub fn bad_world(path: &Path, what: impl ToString) -> Error {
     Error::file(
         path,
-        error.to_string(),
+        what.to_string(),
         "an undamaged world file made by `highfell compile`",
     )
 }

@@ -13,6 +13,7 @@ pub mod overlay;
 pub mod render;
 pub mod scene;
 pub mod settings;
+pub mod source;
 pub mod stream;
 pub mod terrain;
 pub mod world;

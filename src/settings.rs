@@ -3,7 +3,6 @@
 //! The overlay edits `Settings` and shows `Stats`; command-line flags fill the same struct, and
 //! scripts read the same counters.
 
-use crate::stream::StreamStats;
 use crate::terrain::lod::{LodSettings, Range};
 use crate::world::PatchKey;
 use serde::Serialize;
@@ -76,6 +75,16 @@ impl Default for Settings {
     }
 }
 
+/// Counters of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StreamStats {
+    pub sections_in_memory: usize,
+    pub section_bytes: usize,
+    pub jobs_in_flight: usize,
+    /// Sections and patches that failed and wait for another try.
+    pub failed: usize,
+}
+
 /// What the last frame was made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
@@ -89,15 +98,17 @@ pub struct Stats {
     pub patches_resident: Vec<u64>,
     /// Patches that are wanted and not loaded.
     pub patches_missing: u64,
-    /// Bytes of patches that went to the GPU in this frame.
+    /// Bytes of patches that went to the GPU since the frame before was drawn.
     pub upload_bytes: u64,
     pub gpu_bytes: u64,
     /// The largest stored error that was drawn, in metres as drawn.
     pub largest_drawn_error_m: f64,
+    /// The largest stored error of the patch over or under the eye; 0 beside the ground.
+    pub error_at_eye_m: f64,
     /// A bound on the error on screen in the middle of the picture.
     pub largest_error_px: f64,
     pub ranges: Vec<Range>,
-    /// True when the GPU budget made the cut coarser than asked.
-    pub over_budget: bool,
+    /// The finest level that GPU memory has room for in this view; 0 unless it is full.
+    pub finest_level: u8,
     pub stream: StreamStats,
 }

@@ -9,13 +9,14 @@ mod sections;
 mod statistics;
 
 use crate::error::{Error, Result};
-use crate::import::Source;
+use crate::source::Source;
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::measure;
 use crate::terrain::refine::{Refiner, shoreline};
 use crate::terrain::triangle::Triangle;
 use crate::world::container::pack;
-use crate::world::{ChunkId, ChunkKind, Coding, Layout, LevelMeta, Meta, PackedChunk, WorldWriter};
+use crate::world::reader::META_CHUNK;
+use crate::world::{Coding, Layout, LevelMeta, Meta, PackedChunk, WorldWriter};
 use rayon::prelude::*;
 
 /// Samples along a stream patch's side.
@@ -41,7 +42,7 @@ impl Default for CompileOptions {
     }
 }
 
-/// How far a compile is, in samples: each level counts as many as its lattice has.
+/// How far a compile is, in samples: each level counts what its lattice has, twice.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     pub done: u64,
@@ -53,19 +54,16 @@ pub fn default_error_m(step_m: f64, spacing_m: [f64; 2]) -> f64 {
     step_m.max((spacing_m[0] * spacing_m[1]).sqrt() / 8.0)
 }
 
-/// Compiles a source; `report` is called after each level's analysis and after its packing.
+/// Compiles a source; `report` is called as the ground of each level settles, and when the level
+/// is packed.
 pub fn compile(
     source: &Source,
     options: &CompileOptions,
     mut report: impl FnMut(Progress),
 ) -> Result<(WorldWriter, Meta)> {
     let map = &source.map;
-    let layout = Layout::new(
-        [map.width - 1, map.height - 1],
-        options.patch_cells,
-        STREAM_CELLS,
-    )
-    .map_err(usage)?;
+    let size = [map.width - 1, map.height - 1];
+    let layout = Layout::new(size, options.patch_cells, STREAM_CELLS).map_err(usage)?;
     check_heights(source, &layout)?;
     let error_m = options
         .error_m
@@ -74,20 +72,14 @@ pub fn compile(
     let measure_all =
         |triangles: &[Triangle]| triangles.par_iter().map(|&t| measure(map, t)).collect();
     let mut refiner = Refiner::new(layout, measure_all, &rule);
-
     let bounds = statistics::height_bounds(&layout, map);
-    let work = |level: u8| map.heights.len() as u64 / (layout.stride(level) as u64).pow(2);
-    let total = 2 * (0..layout.levels).map(work).sum::<u64>();
-    let mut done = 0;
-    let mut advance = |samples| {
-        done += samples;
-        report(Progress { done, total });
-    };
+    let mut work = Work::new(&layout, map);
     let (mut levels, mut chunks): (Vec<LevelMeta>, Vec<PackedChunk>) = Default::default();
     for level in (0..layout.levels).rev() {
-        let threshold = error_m * 2f64.powi(level as i32);
-        refiner.refine(level, threshold / source.step_m);
-        advance(work(level));
+        let threshold_m = error_m * 2f64.powi(level as i32);
+        refiner.refine(level, threshold_m / source.step_m, |share| {
+            report(work.during(level, share))
+        });
         let records = statistics::patch_records(
             &refiner,
             &layout,
@@ -95,40 +87,68 @@ pub fn compile(
             &bounds[level as usize],
             source.step_m,
         );
-        levels.push(statistics::level_meta(
-            &refiner,
-            &layout,
-            level,
-            &records,
-            threshold,
-            source.step_m,
-        ));
+        let facts = statistics::level_meta(&refiner, level, &records, threshold_m, source.step_m);
+        levels.push(facts);
         chunks.extend(sections::pack_level(&layout, map, level, &records).map_err(usage)?);
-        advance(work(level));
+        report(work.after(level));
     }
     levels.reverse();
-    let (low, high) = map.range();
-    let meta = Meta {
+    let meta = meta(source, options, layout, levels);
+    let mut writer = WorldWriter::new();
+    writer.add(pack(META_CHUNK, Coding::Zstd, meta.to_bytes()).map_err(usage)?);
+    chunks.into_iter().for_each(|chunk| writer.add(chunk));
+    Ok((writer, meta))
+}
+
+/// Samples that are done with, of all there are to do.
+struct Work {
+    by_level: Vec<u64>,
+    done: u64,
+}
+
+impl Work {
+    fn new(layout: &Layout, map: &HeightMap) -> Self {
+        let samples = |level| map.heights.len() as u64 / (layout.stride(level) as u64).pow(2);
+        Work {
+            by_level: (0..layout.levels).map(samples).collect(),
+            done: 0,
+        }
+    }
+
+    fn during(&self, level: u8, share: f64) -> Progress {
+        let refined = (self.by_level[level as usize] as f64 * share) as u64;
+        Progress {
+            done: self.done + refined,
+            total: self.total(),
+        }
+    }
+
+    fn after(&mut self, level: u8) -> Progress {
+        self.done += 2 * self.by_level[level as usize];
+        Progress {
+            done: self.done,
+            total: self.total(),
+        }
+    }
+
+    fn total(&self) -> u64 {
+        2 * self.by_level.iter().sum::<u64>()
+    }
+}
+
+fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<LevelMeta>) -> Meta {
+    let (low, high) = source.map.range();
+    Meta {
         layout,
         spacing_m: source.spacing_m,
         height_step_m: source.step_m,
         height_range: [low, high],
-        summit: summit(map),
+        summit: summit(&source.map),
         sea_level_m: options.sea_level_m,
         metric: "max".into(),
         levels,
         source: source.info.clone(),
-    };
-    let id = ChunkId {
-        kind: ChunkKind::Meta,
-        level: 0,
-        x: 0,
-        z: 0,
-    };
-    let mut writer = WorldWriter::new();
-    writer.add(pack(id, Coding::Zstd, meta.to_bytes()).map_err(usage)?);
-    chunks.into_iter().for_each(|chunk| writer.add(chunk));
-    Ok((writer, meta))
+    }
 }
 
 /// The first of the highest samples.
@@ -162,7 +182,7 @@ fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{HeightGrid, PatchKey, SourceInfo, World};
+    use crate::world::{HeightGrid, PatchKey, SectionKey, SourceInfo, World};
     use std::sync::Arc;
 
     pub fn source(width: u32, height: u32) -> Source {
@@ -201,16 +221,28 @@ mod tests {
     }
 
     /// Every section of a world, coarse before fine, each with the coarser heights under it.
-    fn walk(world: &World, mut visit: impl FnMut(crate::world::Section)) {
+    fn walk(world: &World, mut visit: impl FnMut(&crate::world::Section)) {
         let layout = world.meta.layout;
-        let mut grids: std::collections::HashMap<_, Arc<HeightGrid>> = Default::default();
-        for level in (0..layout.levels).rev() {
-            for key in layout.sections(level) {
-                let coarser = layout.coarser_section(key).map(|key| grids[&key].clone());
-                let section = world.read_section(key, coarser.as_ref()).unwrap();
-                grids.insert(key, section.heights.clone());
-                visit(section);
+        let repository = world.read_repository().unwrap();
+        repository.iter().for_each(&mut visit);
+        let coarsest_streamed = &repository.last().unwrap().heights;
+        let stream_patches = layout.stream_levels.checked_sub(1).map(|k| layout.keys(k));
+        for patch in stream_patches.into_iter().flatten() {
+            let mut heights: Arc<HeightGrid> = coarsest_streamed.clone();
+            for level in (0..layout.stream_levels).rev() {
+                let key = SectionKey {
+                    level,
+                    x: patch.x,
+                    z: patch.z,
+                };
+                let section = world.read_section(key, Some(&heights)).unwrap();
+                heights = section.heights.clone();
+                visit(&section);
             }
+            assert_eq!(
+                world.read_finest(patch, coarsest_streamed).unwrap(),
+                heights
+            );
         }
     }
 
@@ -222,7 +254,7 @@ mod tests {
             patch_cells: 16,
             ..Default::default()
         };
-        let world = World::open(Box::new(bytes(&source, &options))).unwrap();
+        let world = World::open(Box::new(bytes(&source, &options)), "test").unwrap();
         assert_eq!(world.meta.layout.levels, 7);
         assert_eq!(world.meta.layout.stream_levels, 6);
         world.check_all_chunks().unwrap();
@@ -258,7 +290,7 @@ mod tests {
             error_m: Some(3.0),
             ..Default::default()
         };
-        let world = World::open(Box::new(bytes(&source, &options))).unwrap();
+        let world = World::open(Box::new(bytes(&source, &options)), "test").unwrap();
         let layout = world.meta.layout;
         let mut patches = 0;
         walk(&world, |section| {
@@ -333,13 +365,14 @@ mod tests {
             },
         );
         for len in (0..good.len()).step_by(97) {
-            assert!(World::open(Box::new(good[..len].to_vec())).is_err());
+            assert!(World::open(Box::new(good[..len].to_vec()), "test").is_err());
         }
         let mut refused = 0;
         for at in (0..good.len()).step_by(31) {
             let mut bad = good.clone();
             bad[at] ^= 0x40;
-            let verdict = World::open(Box::new(bad)).and_then(|world| world.check_all_chunks());
+            let verdict =
+                World::open(Box::new(bad), "test").and_then(|world| world.check_all_chunks());
             refused += verdict.is_err() as usize;
         }
         assert_eq!(
@@ -347,5 +380,32 @@ mod tests {
             good.len().div_ceil(31),
             "every byte is under a checksum"
         );
+    }
+
+    #[test]
+    fn a_narrow_source_costs_what_it_is() {
+        let source = source(3, 20_000);
+        let (_, meta) = compile(&source, &CompileOptions::default(), |_| ()).unwrap();
+        assert_eq!(meta.layout.levels, 11);
+        assert_eq!(meta.layout.patches(0), [1, 625]);
+        // A mesh without holes or T-junctions: V - E + F = 1 leaves this bound.
+        assert!(
+            meta.levels
+                .iter()
+                .all(|level| level.vertices <= level.triangles / 2 + 2 * 20_000)
+        );
+    }
+
+    #[test]
+    fn progress_ends_where_it_should() {
+        let mut last = Progress { done: 0, total: 1 };
+        let mut calls = 0;
+        compile(&source(200, 100), &CompileOptions::default(), |progress| {
+            assert!(progress.done >= last.done && progress.done <= progress.total);
+            (last, calls) = (progress, calls + 1);
+        })
+        .unwrap();
+        assert_eq!(last.done, last.total);
+        assert!(calls > 10);
     }
 }

@@ -13,26 +13,20 @@ pub fn height_bounds(layout: &Layout, map: &HeightMap) -> Vec<Vec<[i32; 2]>> {
     let mut levels: Vec<Vec<[i32; 2]>> = Vec::new();
     for level in 0..layout.levels {
         let bounds = match levels.last() {
-            None => keys(layout, level)
+            None => layout
+                .keys(level)
+                .collect::<Vec<_>>()
                 .into_par_iter()
                 .map(|key| finest_bounds(layout, map, key))
                 .collect(),
-            Some(finer) => keys(layout, level)
-                .into_iter()
+            Some(finer) => layout
+                .keys(level)
                 .map(|key| merged_bounds(layout, finer, key))
                 .collect(),
         };
         levels.push(bounds);
     }
     levels
-}
-
-/// The patches of a level, row by row.
-pub fn keys(layout: &Layout, level: u8) -> Vec<PatchKey> {
-    let [nx, nz] = layout.patches(level);
-    (0..nz)
-        .flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z)))
-        .collect()
 }
 
 /// The records of a level's patches, row by row; the level was refined last.
@@ -54,7 +48,7 @@ pub fn patch_records<M: Fn(&[Triangle]) -> Vec<Measure>>(
             *exhausted |= leaf.exhausted;
         }
     }
-    let patches = keys(layout, level).into_iter().zip(bounds).zip(errors);
+    let patches = layout.keys(level).zip(bounds).zip(errors);
     patches
         .map(|((key, &[min, max]), (error, exhausted))| PatchRecord {
             min,
@@ -69,15 +63,11 @@ pub fn patch_records<M: Fn(&[Triangle]) -> Vec<Measure>>(
 /// The facts of a level that was refined last.
 pub fn level_meta<M: Fn(&[Triangle]) -> Vec<Measure>>(
     refiner: &Refiner<M>,
-    layout: &Layout,
     level: u8,
     records: &[PatchRecord],
     threshold: f64,
     step_m: f64,
 ) -> LevelMeta {
-    let covered = layout
-        .patches(level)
-        .map(|n| (n * layout.patch_size(level)) as i32);
     let tallest = records
         .iter()
         .map(|patch| patch.max as i64 - patch.min as i64)
@@ -87,7 +77,7 @@ pub fn level_meta<M: Fn(&[Triangle]) -> Vec<Measure>>(
         patches: records.len() as u64,
         exhausted_patches: records.iter().filter(|patch| patch.exhausted).count() as u64,
         triangles: records.iter().map(|patch| patch.triangles() as u64).sum(),
-        vertices: refiner.vertices_within(covered.into()),
+        vertices: refiner.vertices(level),
         threshold,
         max_error_m: records
             .iter()

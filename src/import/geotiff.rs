@@ -157,7 +157,15 @@ fn read_chunks<R: Read + Seek>(
     let byte_counts = decoder.get_tag_u64_vec(byte_counts)?;
     let across = layout.width.div_ceil(chunk_width);
     let down = layout.height.div_ceil(chunk_height);
-    for (index, bytes) in (0..across.saturating_mul(down)).zip(byte_counts) {
+    let chunks = across.saturating_mul(down);
+    if byte_counts.len() < chunks as usize {
+        let short = format!(
+            "{} strips or tiles listed where {chunks} are needed",
+            byte_counts.len()
+        );
+        return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, short).into());
+    }
+    for (index, bytes) in (0..chunks).zip(byte_counts) {
         if bytes == 0 {
             continue;
         }

@@ -4,8 +4,8 @@
 //! all of them (voids, metres, height steps) happens here, once. Formats are told by content
 //! first, so that a wrong extension does no harm.
 //!
-//! - Any bytes give a value or a one-line error: no panic, and no allocation beyond what the
-//!   file could hold.
+//! - Any bytes give a value or a one-line error: no panic, and no allocation beyond 8 bytes for
+//!   each of at most 2^28 samples, nor for more samples than an uncompressed file could hold.
 //! - What cannot be read faithfully (feet, rotated rasters, imagery) is refused, never guessed.
 //! - A [`Source`] has no voids left, and every height lies within ±[`MAX_UNITS`].
 
@@ -27,20 +27,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::source::Source;
 use crate::terrain::height_map::HeightMap;
 use crate::world::source::SourceInfo;
 use geo::Georef;
-
-/// A source of heights, ready to compile: metres, integers, no voids.
-#[derive(Clone, Debug)]
-pub struct Source {
-    pub map: HeightMap,
-    /// Metres a height unit.
-    pub step_m: f64,
-    /// Metres between samples, `[x (east), z (south)]`.
-    pub spacing_m: [f64; 2],
-    pub info: SourceInfo,
-}
 
 /// What the user knows better than the file; `None` leaves it to the file.
 #[derive(Clone, Debug, Default)]

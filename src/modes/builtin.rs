@@ -6,11 +6,13 @@
 use crate::compile::{CompileOptions, compile};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::import::Source;
 use crate::modes::compile::ProgressBar;
-use crate::terrain::archipelago::{DEFAULT_SEED, archipelago};
+use crate::source::Source;
+use crate::terrain::archipelago::{Archipelago, DEFAULT_SEED};
+use crate::terrain::height_map::HeightMap;
 use crate::terrain::talus;
 use crate::world::{SourceInfo, World, container};
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 const SAMPLES: u32 = 2049;
@@ -19,7 +21,7 @@ const STEP_M: f64 = 1.0 / 64.0;
 /// Rise over run.
 const STEEPEST: f64 = 1.25;
 /// Changes with what the generator or the compiler make of a seed.
-const EDITION: u32 = 1;
+const EDITION: u32 = 2;
 
 /// Opens the built-in world, compiling it if need be.
 pub fn open() -> Result<World> {
@@ -44,7 +46,13 @@ pub fn open() -> Result<World> {
 /// The archipelago as a source of `samples` samples a side.
 pub fn source(samples: u32) -> Source {
     let spacing_m = SPACING_M * (SAMPLES - 1) as f64 / (samples - 1) as f64;
-    let mut map = archipelago(DEFAULT_SEED, samples, STEP_M, spacing_m);
+    let ground = Archipelago::new(DEFAULT_SEED, samples, STEP_M, spacing_m);
+    let rows = (0..samples).into_par_iter();
+    let mut map = HeightMap {
+        width: samples,
+        height: samples,
+        heights: rows.flat_map_iter(|row| ground.row(row)).collect(),
+    };
     talus::settle(&mut map, STEP_M, spacing_m, STEEPEST);
     let (low, high) = map.range();
     Source {

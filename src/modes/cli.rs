@@ -56,7 +56,7 @@ pub struct ViewArgs {
     /// Vertical field of view in degrees, 5 to 150
     #[arg(long, value_name = "DEGREES", default_value_t = 60.0, value_parser = within::<5, 150>)]
     pub fov: f64,
-    /// Draw heights this many times as high, 0 to 100
+    /// Draw heights this many times as high, at most 100
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = exaggeration)]
     pub exaggerate: f64,
     /// Largest error on screen, in pixels

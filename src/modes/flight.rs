@@ -1,6 +1,7 @@
 //! What `fly` does without a display: a short flight whose pictures stay behind.
 
-use super::shot::{settled_picture, write_png};
+use super::ground_m;
+use super::shot::write_png;
 use crate::error::{Error, Result};
 use crate::render::Gpu;
 use crate::scene::Scene;
@@ -9,9 +10,12 @@ use crate::terrain::camera::Pose;
 use crate::world::Meta;
 use glam::dvec3;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const SIZE: [u32; 2] = [1280, 720];
 const PICTURES: u32 = 4;
+const CLEARANCE_M: f64 = 60.0;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Flies from the start pose in towards the middle of the world; returns the pictures' paths.
 pub fn fly_headless(
@@ -27,9 +31,11 @@ pub fn fly_headless(
     for number in 0..PICTURES {
         let share = number as f64 / (PICTURES - 1) as f64;
         let mut pose = along(&scene.world().meta, start, share, settings.lod.exaggeration);
-        let ground = scene.ground_height_m(pose.eye.x, pose.eye.z, settings.lod.exaggeration);
-        pose.eye.y = pose.eye.y.max(ground + 60.0);
-        let picture = settled_picture(gpu, scene, &pose, settings, SIZE)?;
+        let (x, z) = (pose.eye.x, pose.eye.z);
+        let ground = ground_m(scene.world(), x, z, settings.lod.exaggeration)?;
+        pose.eye.y = pose.eye.y.max(ground + CLEARANCE_M);
+        scene.settle(gpu, &pose, settings, SIZE, PATIENCE)?;
+        let (picture, _) = scene.picture(gpu, &pose, settings, SIZE, 0.0)?;
         let path = folder.join(format!("flight-{}.png", number + 1));
         write_png(&path, &picture)?;
         written.push(path);

@@ -105,13 +105,25 @@ pub fn start_pose(meta: &Meta, exaggeration: f64) -> Pose {
     Pose::looking_at(eye, dvec3(x, low + 0.4 * relief, z))
 }
 
-/// The camera a flag asks for, its height counted from the ground where it says so.
-pub fn pose_of(arg: &CameraArg, ground_m: impl Fn(f64, f64) -> f64) -> Pose {
-    let mut pose = arg.pose;
-    if arg.above_ground {
-        pose.eye.y += ground_m(pose.eye.x, pose.eye.z);
+/// The camera a flag asks for, its height counted from the ground where it says so; without a
+/// flag a first look at the world.
+pub fn first_pose(camera: Option<&CameraArg>, world: &World, exaggeration: f64) -> Result<Pose> {
+    let Some(camera) = camera else {
+        return Ok(start_pose(&world.meta, exaggeration));
+    };
+    let mut pose = camera.pose;
+    if camera.above_ground {
+        pose.eye.y += ground_m(world, pose.eye.x, pose.eye.z, exaggeration)?;
     }
-    pose
+    Ok(pose)
+}
+
+/// The height of the ground as drawn, from the finest heights in the file.
+pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<f64> {
+    let meta = &world.meta;
+    let steps = world.read_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
+    let steps = steps.map_err(|error| files::bad_world(Path::new(&world.name), error))?;
+    Ok(steps * meta.height_step_m * exaggeration)
 }
 
 /// True when nothing could be overwritten, or may be.

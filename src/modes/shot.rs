@@ -1,14 +1,12 @@
 //! `highfell shot`: one picture, drawn by the same frame function as the window's.
 
 use super::cli::ShotArgs;
-use super::{check_may_write, open_shared, pose_of, settings, start_pose};
+use super::{check_may_write, first_pose, open_shared, settings};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::render::target::PictureTarget;
 use crate::render::{Gpu, Picture};
+use crate::scene::Scene;
 use crate::scene::hole_check::HoleCheck;
-use crate::scene::{Scene, Target};
-use crate::settings::Settings;
 use crate::terrain::camera::Pose;
 use std::io::Write;
 use std::path::Path;
@@ -22,63 +20,20 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     let world = open_shared(args.world.as_deref())?;
     let gpu = Gpu::open(&args.view_args.adapter)?;
     let settings = settings(&args.view_args, &world.meta);
+    let pose = first_pose(args.camera.as_ref(), &world, settings.lod.exaggeration)?;
     let mut scene = Scene::for_pictures(&gpu, world)?;
     let timeout = Duration::try_from_secs_f64(args.settle_timeout).unwrap_or(Duration::MAX);
     let size = args.size.0;
-    let exaggeration = settings.lod.exaggeration;
-    let pose = match &args.camera {
-        None => start_pose(&scene.world().meta, exaggeration),
-        Some(camera) => {
-            // The ground below the camera is exact once its finest level is in memory.
-            let coarse = pose_of(camera, |x, z| scene.ground_height_m(x, z, exaggeration));
-            scene.settle(&gpu, &coarse, &settings, size, timeout)?;
-            pose_of(camera, |x, z| scene.ground_height_m(x, z, exaggeration))
-        }
-    };
     scene.settle(&gpu, &pose, &settings, size, timeout)?;
-    let target = PictureTarget::new(&gpu, size);
-    let stats = scene.frame(
-        &gpu,
-        &pose,
-        &settings,
-        0.0,
-        Target::Picture {
-            target: &target,
-            size,
-        },
-    );
-    let picture = target.read(&gpu)?;
+    let (picture, stats) = scene.picture(&gpu, &pose, &settings, size, 0.0)?;
     if let Some(path) = &args.stats {
-        let holes = HoleCheck::new(scene.world(), exaggeration)?;
+        let holes = HoleCheck::new(scene.world(), settings.lod.exaggeration)?;
         let hole_pixels = holes.count(&gpu, &mut scene, &pose, &settings, size, 0.0)?;
         write_stats(path, &stats, hole_pixels, &pose, size)?;
     }
     write_png(&args.output, &picture)?;
     eprintln!("wrote {} (--camera {pose})", args.output.display());
     Ok(())
-}
-
-/// Draws a settled picture of a scene.
-pub fn settled_picture(
-    gpu: &Gpu,
-    scene: &mut Scene,
-    pose: &Pose,
-    settings: &Settings,
-    size: [u32; 2],
-) -> Result<Picture> {
-    scene.settle(gpu, pose, settings, size, Duration::from_secs(60))?;
-    let target = PictureTarget::new(gpu, size);
-    scene.frame(
-        gpu,
-        pose,
-        settings,
-        0.0,
-        Target::Picture {
-            target: &target,
-            size,
-        },
-    );
-    target.read(gpu)
 }
 
 /// Writes a PNG beside its place and renames it.

@@ -3,7 +3,7 @@
 use super::OverlayView;
 use crate::settings::{Settings, View};
 use crate::terrain::lod::RangeReason;
-use egui::{DragValue, Grid, RichText, Slider, Ui};
+use egui::{DragValue, Grid, RichText, Slider, SliderClamping, Ui};
 
 /// Everything, docked to the left.
 pub fn main_panel(ui: &mut Ui, settings: &mut Settings, view: &OverlayView) {
@@ -87,11 +87,12 @@ fn frame_numbers(ui: &mut Ui, view: &OverlayView) {
             ("adapter", stats.adapter.clone()),
         ],
     );
-    if stats.over_budget {
-        ui.colored_label(
-            ui.visuals().warn_fg_color,
-            "GPU memory is full: parts are drawn coarser than asked",
+    if stats.finest_level > 0 {
+        let full = format!(
+            "GPU memory is full: nothing finer than level {} is drawn",
+            stats.finest_level
         );
+        ui.colored_label(ui.visuals().warn_fg_color, full);
     }
 }
 
@@ -110,29 +111,29 @@ fn view_settings(ui: &mut Ui, settings: &mut Settings) {
             .on_hover_text("walls that cover gaps between patches of different levels");
     });
     ui.add(
-        Slider::new(&mut settings.lod.exaggeration, 0.1..=10.0)
+        slider(&mut settings.lod.exaggeration, 0.1..=10.0)
             .logarithmic(true)
             .suffix(" x")
             .text("heights"),
     );
     ui.add(
-        Slider::new(&mut settings.fov_deg, 20.0..=120.0)
+        slider(&mut settings.fov_deg, 20.0..=120.0)
             .suffix("°")
             .text("field of view"),
     );
     ui.add(
-        Slider::new(&mut settings.sun_azimuth_deg, 0.0..=360.0)
+        slider(&mut settings.sun_azimuth_deg, 0.0..=360.0)
             .suffix("°")
             .text("sun, from north"),
     );
     ui.add(
-        Slider::new(&mut settings.sun_height_deg, 0.0..=90.0)
+        slider(&mut settings.sun_height_deg, 0.0..=90.0)
             .suffix("°")
             .text("sun, height"),
     );
     let mut fog_km = settings.fog_m / 1000.0;
     ui.add(
-        Slider::new(&mut fog_km, 1.0..=1000.0)
+        slider(&mut fog_km, 1.0..=1000.0)
             .logarithmic(true)
             .suffix(" km")
             .text("clear air"),
@@ -142,13 +143,13 @@ fn view_settings(ui: &mut Ui, settings: &mut Settings) {
 
 fn lod_settings(ui: &mut Ui, settings: &mut Settings, view: &OverlayView) {
     ui.add(
-        Slider::new(&mut settings.lod.pixel_error, 0.25..=32.0)
+        slider(&mut settings.lod.pixel_error, 0.25..=32.0)
             .logarithmic(true)
             .suffix(" px")
             .text("pixel error"),
     )
     .on_hover_text("how wrong the ground may look, in pixels at the middle of the picture");
-    ui.add(Slider::new(&mut settings.lod.morph_share, 0.05..=0.6).text("morph"))
+    ui.add(slider(&mut settings.lod.morph_share, 0.05..=0.6).text("morph"))
         .on_hover_text("share of each ring over which a level morphs into the next");
     Grid::new("levels")
         .num_columns(5)
@@ -183,7 +184,8 @@ fn level_row(ui: &mut Ui, settings: &mut Settings, view: &OverlayView, level: us
     let drag = ui.add(
         DragValue::new(&mut end_m)
             .speed(range.end_m * 0.01)
-            .range(1.0..=1e7)
+            .range(1.0..=1e9)
+            .clamp_existing_to_range(false)
             .max_decimals(0)
             .suffix(" m"),
     );
@@ -248,6 +250,11 @@ fn stream_numbers(ui: &mut Ui, view: &OverlayView) {
             ("failed", stream.failed.to_string()),
         ],
     );
+}
+
+/// A slider that leaves values from the command line alone.
+fn slider(value: &mut f64, range: std::ops::RangeInclusive<f64>) -> Slider<'_> {
+    Slider::new(value, range).clamping(SliderClamping::Edits)
 }
 
 fn rows(ui: &mut Ui, id: &str, rows: &[(&str, String)]) {

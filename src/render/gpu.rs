@@ -1,7 +1,7 @@
 //! The adapter, the device, and the surface of a window.
 
 use crate::error::{Error, Result};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which adapter the user asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Gpu {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     adapter: wgpu::Adapter,
+    /// The first error that no call returned.
+    first_error: Arc<Mutex<Option<String>>>,
 }
 
 impl Gpu {
@@ -70,6 +72,18 @@ impl Gpu {
         describe(&self.adapter)
     }
 
+    /// Whether everything asked of the device so far was done.
+    pub fn check(&self) -> Result<()> {
+        let first = self
+            .first_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        first.map_or(Ok(()), |error| {
+            Err(Error::Gpu(format!("{}: {error}", self.describe())))
+        })
+    }
+
     fn open_adapter(adapter: wgpu::Adapter) -> Result<Self> {
         let limits = adapter.limits();
         let required_limits = wgpu::Limits {
@@ -85,11 +99,19 @@ impl Gpu {
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| Error::Gpu(format!("{}: {}", describe(&adapter), one_line(&error))))?;
-        device.on_uncaptured_error(Arc::new(|error: wgpu::Error| log::error!("GPU: {error}")));
+        let first_error = Arc::new(Mutex::new(None));
+        let remembered = first_error.clone();
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            let text = one_line(&error);
+            log::error!("GPU: {text}");
+            let mut first = remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(text);
+        }));
         Ok(Gpu {
             device,
             queue,
             adapter,
+            first_error,
         })
     }
 }

@@ -14,8 +14,9 @@ use crate::world::{Layout, PatchKey};
 use bytemuck::{Pod, Zeroable};
 use std::collections::HashMap;
 
-const VERTEX_BYTES: u64 = 64 << 20;
-const INDEX_BYTES: u64 = 64 << 20;
+/// As much as every adapter can bind at once.
+const VERTEX_BYTES: u64 = 128 << 20;
+const INDEX_BYTES: u64 = 128 << 20;
 pub(super) const ATLAS_TEXELS: u32 = 4096;
 
 /// One drawn patch; `Patch` in shaders/ground.wgsl.
@@ -66,6 +67,7 @@ pub struct Ground {
     vertex_arena: Arena,
     index_arena: Arena,
     texel_slots: Vec<u32>,
+    capacity: usize,
     patches: HashMap<PatchKey, Resident>,
 }
 
@@ -122,14 +124,15 @@ impl Ground {
         let group_layout = group_layout(gpu);
         let bind_group = bind_group(gpu, &group_layout, &atlas, &vertices, &indices);
         let (page_vertices, page_words) = page_lengths(&layout);
-        let per_row = ATLAS_TEXELS / (layout.lattice_cells(layout.coarsest()) + 1);
+        let per_row = ATLAS_TEXELS / normals::texels(&layout, layout.coarsest());
+        let vertex_pages = (VERTEX_BYTES / (page_vertices as u64 * 12)) as u32;
+        let index_pages = (INDEX_BYTES / (page_words as u64 * 4)) as u32;
+        let texel_slots = per_row * per_row;
         Ground {
-            vertex_arena: Arena::new(
-                page_vertices,
-                (VERTEX_BYTES / (page_vertices as u64 * 12)) as u32,
-            ),
-            index_arena: Arena::new(page_words, (INDEX_BYTES / (page_words as u64 * 4)) as u32),
-            texel_slots: (0..per_row * per_row).rev().collect(),
+            capacity: vertex_pages.min(index_pages).min(texel_slots) as usize,
+            vertex_arena: Arena::new(page_vertices, vertex_pages),
+            index_arena: Arena::new(page_words, index_pages),
+            texel_slots: (0..texel_slots).rev().collect(),
             pipelines: pipelines(gpu, globals, &group_layout, format),
             patches: HashMap::new(),
             layout,
@@ -139,6 +142,12 @@ impl Ground {
             instances,
             bind_group,
         }
+    }
+
+    /// So many patches always fit: each touches one page of each arena at most, so with fewer
+    /// patches than pages there is always a whole page left.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// Writes a patch into free slots; false when there are none.
@@ -210,16 +219,7 @@ impl Ground {
             .iter()
             .filter_map(|draw| self.instance(draw))
             .collect();
-        if self.instances.size() < instance_bytes(instances.len()) {
-            self.instances = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("patch instances"),
-                size: instance_bytes(instances.len().next_power_of_two()),
-                usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            });
-        }
-        gpu.queue
-            .write_buffer(&self.instances, 0, bytemuck::cast_slice(&instances));
+        self.write_instances(gpu, &instances);
         pass.set_bind_group(1, &self.bind_group, &[]);
         let pulled = view == View::Wireframe;
         if pulled {
@@ -258,6 +258,19 @@ impl Ground {
             counts.skirt_triangles += (indices - patch.ground_indices) as u64 / 3;
         }
         counts
+    }
+
+    fn write_instances(&mut self, gpu: &Gpu, instances: &[PatchInstance]) {
+        if self.instances.size() < instance_bytes(instances.len()) {
+            self.instances = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("patch instances"),
+                size: instance_bytes(instances.len().next_power_of_two()),
+                usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+        }
+        let bytes = bytemuck::cast_slice(instances);
+        gpu.queue.write_buffer(&self.instances, 0, bytes);
     }
 
     fn instance(&self, draw: &DrawPatch) -> Option<PatchInstance> {

@@ -70,6 +70,11 @@ impl Renderer {
         Self::new(gpu, meta, surface.format())
     }
 
+    /// So many patches always fit.
+    pub fn capacity(&self) -> usize {
+        self.ground.capacity()
+    }
+
     /// Writes a patch into GPU memory; false when it does not fit.
     pub fn upload(
         &mut self,

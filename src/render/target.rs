@@ -20,11 +20,20 @@ pub struct PictureTarget {
 }
 
 impl PictureTarget {
-    pub fn new(gpu: &Gpu, size: [u32; 2]) -> Self {
+    pub fn new(gpu: &Gpu, size: [u32; 2]) -> Result<Self> {
+        let largest = gpu.device.limits().max_texture_dimension_2d;
+        if size.iter().any(|&side| side > largest) {
+            return Err(Error::Usage(format!(
+                "a picture of {} x {} pixels; {} draws at most {largest} a side",
+                size[0],
+                size[1],
+                gpu.describe()
+            )));
+        }
         let usage = wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC;
         let texture = create_texture(gpu, "picture", size, PICTURE_FORMAT, usage);
         let view = texture.create_view(&Default::default());
-        PictureTarget { texture, view }
+        Ok(PictureTarget { texture, view })
     }
 
     /// Waits for the GPU and copies the picture.
@@ -67,6 +76,7 @@ impl PictureTarget {
         let pixels = pixels
             .map(|pixel| pixel.try_into().expect("four bytes"))
             .collect();
+        gpu.check()?;
         Ok(Picture { size, pixels })
     }
 }

@@ -5,9 +5,9 @@ use super::{FADE_S, Scene};
 use crate::render::{DrawPatch, split_eye};
 use crate::settings::Settings;
 use crate::terrain::camera::{Bounds, Viewpoint};
-use crate::terrain::lod::{MORPH_END, Range, Selection};
+use crate::terrain::lod::{Range, Selection};
 use crate::world::{Layout, PatchKey};
-use glam::DVec3;
+use glam::{DVec3, ivec2};
 use std::collections::HashSet;
 
 /// The patches to draw: those inside the source first, each group near to far.
@@ -22,38 +22,27 @@ pub fn draw_list(
     let meta = &scene.world.meta;
     let exaggeration = settings.lod.exaggeration;
     let (eye_cell, ..) = split_eye(meta, exaggeration, viewpoint.eye);
-    let level_errors = meta.errors_m();
-    let cut: HashSet<PatchKey> = selection.cut.iter().map(|selected| selected.key).collect();
+    let skirts = Skirts::new(scene, settings);
     let mut draws: Vec<(f64, DrawPatch)> = Vec::new();
     for selected in &selection.cut {
         let (key, loaded) = (selected.key, scene.loaded[&selected.key]);
-        let own_error = loaded.error_m.max(loaded.parent_error_m) as f64 * exaggeration;
-        let coarsest = coarsest_neighbour(&meta.layout, &cut, key);
-        let beside = (coarsest + 1).min(meta.layout.coarsest());
-        let gap = own_error + level_errors[beside as usize] * exaggeration;
-        // T-junctions leave gaps of a rounding error even where no mesh is wrong.
-        let least =
-            0.1 * meta.layout.stride(key.level) as f64 * meta.spacing_m[0].min(meta.spacing_m[1]);
-        let skirt_m = if settings.skirts { gap.max(least) } else { 0.0 };
-        if settings.hidden_patch == Some(key)
-            || !viewpoint.sees(&grown(selected.bounds, own_error, skirt_m))
-        {
+        let error_m = loaded.largest_error_m() * exaggeration;
+        let skirt_m = skirts.depth_m(key, error_m);
+        let seen = viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
+        if !seen || settings.hidden_patch == Some(key) {
             continue;
         }
-        let range = ranges.get(key.level as usize);
-        let (from, to) = range.map_or((0.0, 0.0), |range| {
-            (range.morph_from_m, range.end_m * MORPH_END)
-        });
+        let (morph_from_m, morph_to_m) = ranges
+            .get(key.level as usize)
+            .map_or((0.0, 0.0), |range| (range.morph_from_m, range.morph_to_m));
+        let fade = 1.0 - (seconds - loaded.replaced_parent_s) / FADE_S;
         let size = meta.layout.patch_size(key.level) as i32;
-        let fade = 1.0 - (seconds - loaded.at_s) / FADE_S;
+        let corner = ivec2(key.x as i32, key.z as i32) * size;
         let draw = DrawPatch {
             key,
-            origin: [
-                key.x as i32 * size - eye_cell.x,
-                key.z as i32 * size - eye_cell.y,
-            ],
-            morph_from_m: from as f32,
-            morph_to_m: to as f32,
+            origin: (corner - eye_cell).to_array(),
+            morph_from_m: morph_from_m as f32,
+            morph_to_m: morph_to_m as f32,
             least_morph: fade.clamp(0.0, 1.0) as f32,
             skirt_m: skirt_m as f32,
             cut: touches_border(&meta.layout, key),
@@ -61,19 +50,57 @@ pub fn draw_list(
         draws.push((selected.bounds.distance(viewpoint.eye), draw));
     }
     draws.sort_by(|(a_m, a), (b_m, b)| {
-        a.cut
-            .cmp(&b.cut)
-            .then(a_m.total_cmp(b_m))
-            .then(a.key.cmp(&b.key))
+        let order = a.cut.cmp(&b.cut).then(a_m.total_cmp(b_m));
+        order.then(a.key.cmp(&b.key))
     });
     draws.into_iter().map(|(_, draw)| draw).collect()
 }
 
+/// How deep skirts must hang.
+struct Skirts<'a> {
+    layout: &'a Layout,
+    cut: &'a HashSet<PatchKey>,
+    /// `E_k` as drawn, by level.
+    level_errors_m: Vec<f64>,
+    spacing_m: f64,
+    wanted: bool,
+}
+
+impl<'a> Skirts<'a> {
+    fn new(scene: &'a Scene, settings: &Settings) -> Self {
+        let meta = &scene.world.meta;
+        let exaggerated = |error: f64| error * settings.lod.exaggeration;
+        Skirts {
+            layout: &meta.layout,
+            cut: &scene.cut,
+            level_errors_m: meta.errors_m().into_iter().map(exaggerated).collect(),
+            spacing_m: meta.spacing_m[0].min(meta.spacing_m[1]),
+            wanted: settings.skirts,
+        }
+    }
+
+    /// Both sides of a border lie within their errors of the heights; the other side's is at
+    /// most that of its level, or of the next where it morphs.
+    fn depth_m(&self, key: PatchKey, error_m: f64) -> f64 {
+        if !self.wanted {
+            return 0.0;
+        }
+        let coarsest = coarsest_neighbour(self.layout, self.cut, key);
+        let beside = (coarsest + 1).min(self.layout.coarsest());
+        // T-junctions leave gaps of a rounding error even where no mesh is wrong.
+        let least = 0.1 * self.layout.stride(key.level) as f64 * self.spacing_m;
+        (error_m + self.level_errors_m[beside as usize]).max(least)
+    }
+}
+
 /// The largest errors of what is drawn.
+#[derive(Default)]
 pub struct DrawnErrors {
     pub metres: f64,
     /// In the middle of the picture; of patches that the eye is not inside of.
     pub pixels: f64,
+    /// Of the patch under or over the eye, in metres; 0 beside the ground.
+    pub at_eye_m: f64,
 }
 
 pub fn drawn_errors(
@@ -84,24 +111,24 @@ pub fn drawn_errors(
     draws: &[DrawPatch],
 ) -> DrawnErrors {
     let drawn: HashSet<PatchKey> = draws.iter().map(|draw| draw.key).collect();
-    let mut errors = DrawnErrors {
-        metres: 0.0,
-        pixels: 0.0,
-    };
-    for selected in selection
-        .cut
-        .iter()
-        .filter(|selected| drawn.contains(&selected.key))
-    {
-        let loaded = scene.loaded[&selected.key];
-        let error_m = loaded.error_m.max(loaded.parent_error_m) as f64 * settings.lod.exaggeration;
+    let mut errors = DrawnErrors::default();
+    for selected in &selection.cut {
+        let error_m = scene.loaded[&selected.key].largest_error_m() * settings.lod.exaggeration;
+        let (eye, bounds) = (viewpoint.eye, &selected.bounds);
+        if (bounds.min.x..=bounds.max.x).contains(&eye.x)
+            && (bounds.min.z..=bounds.max.z).contains(&eye.z)
+        {
+            errors.at_eye_m = errors.at_eye_m.max(error_m);
+        }
+        if !drawn.contains(&selected.key) {
+            continue;
+        }
         errors.metres = errors.metres.max(error_m);
-        let distance_m = selected.bounds.distance(viewpoint.eye);
+        let distance_m = bounds.distance(eye);
         // Closer than its error, a bound in pixels says nothing.
         if distance_m > 2.0 * error_m {
-            errors.pixels = errors
-                .pixels
-                .max(error_m * viewpoint.pixels_per_radian / distance_m);
+            let pixels = error_m * viewpoint.pixels_per_radian / distance_m;
+            errors.pixels = errors.pixels.max(pixels);
         }
     }
     errors

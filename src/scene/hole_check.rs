@@ -1,16 +1,17 @@
 //! Counts hole pixels: draws the hole view and asks of every pixel without ground whether its
 //! ray must have met some.
 
-use super::{Scene, Target};
-use crate::error::{Error, Result};
+use super::{Scene, bad_world};
+use crate::error::Result;
 use crate::render::Gpu;
-use crate::render::target::PictureTarget;
 use crate::settings::{Settings, View};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::holes::HoleTest;
-use crate::world::{FormatError, HeightGrid, SectionKey, World};
-use std::sync::Arc;
+use crate::world::{FormatError, HeightGrid, World};
+
+/// A check holds all heights of its world in memory: no more than 1 GiB of them.
+const MOST_SAMPLES: u64 = 1 << 28;
 
 /// The full-resolution ground of a world, as rays are tested against it.
 pub struct HoleCheck {
@@ -20,8 +21,7 @@ pub struct HoleCheck {
 impl HoleCheck {
     /// Reads all heights of a world.
     pub fn new(world: &World, exaggeration: f64) -> Result<Self> {
-        let map = all_heights(world)
-            .map_err(|error| Error::Usage(format!("heights for the hole check: {error}")))?;
+        let map = all_heights(world).map_err(|error| bad_world(world, &error.to_string()))?;
         let meta = &world.meta;
         Ok(HoleCheck {
             test: HoleTest::new(map, meta.spacing_m, meta.height_step_m * exaggeration),
@@ -38,22 +38,12 @@ impl HoleCheck {
         size: [u32; 2],
         seconds: f64,
     ) -> Result<u64> {
-        let target = PictureTarget::new(gpu, size);
         let settings = Settings {
             view: View::Hole,
             ..settings.clone()
         };
-        let stats = scene.frame(
-            gpu,
-            pose,
-            &settings,
-            seconds,
-            Target::Picture {
-                target: &target,
-                size,
-            },
-        );
-        let picture = target.read(gpu)?;
+        let (picture, stats) = scene.picture(gpu, pose, &settings, size, seconds)?;
+        let (error_m, at_eye_m) = (stats.largest_drawn_error_m, stats.error_at_eye_m);
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         let is_hole = |(i, pixel): (usize, &[u8; 4])| {
             let (x, y) = (i as u32 % size[0], i as u32 / size[0]);
@@ -61,10 +51,7 @@ impl HoleCheck {
                 (x as f64 + 0.5) / size[0] as f64,
                 (y as f64 + 0.5) / size[1] as f64,
             );
-            pixel[1] == 0
-                && self
-                    .test
-                    .must_hit(pose.eye, ray, stats.largest_drawn_error_m)
+            pixel[1] == 0 && self.test.must_hit(pose.eye, ray, error_m, at_eye_m)
         };
         Ok(picture
             .pixels
@@ -79,32 +66,29 @@ impl HoleCheck {
 pub fn all_heights(world: &World) -> std::result::Result<HeightMap, FormatError> {
     let layout = &world.meta.layout;
     let [width, height] = layout.size_cells.map(|cells| cells + 1);
+    let samples = width as u64 * height as u64;
+    if samples > MOST_SAMPLES {
+        return Err(FormatError(format!(
+            "{samples} heights at once; at most {MOST_SAMPLES} are expected"
+        )));
+    }
     let mut map = HeightMap {
         width,
         height,
-        heights: vec![0; width as usize * height as usize],
+        heights: vec![0; samples as usize],
     };
-    let mut global: Vec<Option<Arc<HeightGrid>>> = vec![None; layout.levels as usize];
-    for level in (layout.stream_levels..layout.levels).rev() {
-        let coarser = global.get(level as usize + 1).cloned().flatten();
-        let section = world.read_section(SectionKey { level, x: 0, z: 0 }, coarser.as_ref())?;
-        global[level as usize] = Some(section.heights);
-    }
-    let coarsest_streamed = global[layout.stream_levels as usize].clone();
-    if layout.stream_levels == 0 {
-        copy(&mut map, &coarsest_streamed.expect("it was read"));
-        return Ok(map);
-    }
-    for region in layout.sections(layout.stream_levels - 1) {
-        let mut grid = coarsest_streamed.clone();
-        for level in (0..layout.stream_levels).rev() {
-            grid = Some(
-                world
-                    .read_section(SectionKey { level, ..region }, grid.as_ref())?
-                    .heights,
-            );
+    let repository = world.read_repository()?;
+    let coarse = &repository
+        .last()
+        .expect("at least the coarsest level")
+        .heights;
+    match layout.stream_levels.checked_sub(1) {
+        None => copy(&mut map, coarse),
+        Some(level) => {
+            for stream_patch in layout.keys(level) {
+                copy(&mut map, world.read_finest(stream_patch, coarse)?.as_ref());
+            }
         }
-        copy(&mut map, &grid.expect("it was read"));
     }
     Ok(map)
 }

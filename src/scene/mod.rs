@@ -7,9 +7,10 @@ mod cull;
 pub mod hole_check;
 
 use crate::error::{Error, Result};
+use crate::files;
 use crate::render::gpu::WindowFrame;
 use crate::render::painter::{OverlayShapes, Painter};
-use crate::render::target::PictureTarget;
+use crate::render::target::{Picture, PictureTarget};
 use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
 use crate::settings::{Settings, Stats};
 use crate::stream::plan::PlanLimits;
@@ -17,14 +18,17 @@ use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::lod::{self, Range, Selection};
 use crate::world::{PatchKey, World};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Seconds over which a patch that comes late takes its own shape.
 const FADE_S: f64 = 0.3;
-/// Patches that go at once when there is no room.
-const EVICTED_AT_ONCE: usize = 64;
+/// Settling happens long before any frame that is drawn, so that nothing fades in it.
+const SETTLING_S: f64 = -1e6;
+/// How long settling waits for a worker before it looks at the clock again.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What is drawn to.
 pub enum Target<'a> {
@@ -52,7 +56,15 @@ impl Target<'_> {
 struct Loaded {
     error_m: f32,
     parent_error_m: f32,
-    at_s: f64,
+    /// When it took the place of its parent in the picture.
+    replaced_parent_s: f64,
+}
+
+impl Loaded {
+    /// Of its own mesh and its parent's, between which it morphs.
+    fn largest_error_m(&self) -> f64 {
+        self.error_m.max(self.parent_error_m) as f64
+    }
 }
 
 pub struct Scene {
@@ -63,7 +75,9 @@ pub struct Scene {
     adapter: String,
     /// Bytes uploaded since the last frame was drawn.
     upload_bytes: u64,
-    over_budget: bool,
+    /// What the last selection chose to draw.
+    cut: HashSet<PatchKey>,
+    born: Instant,
 }
 
 impl Scene {
@@ -125,11 +139,30 @@ impl Scene {
             upload_bytes: std::mem::take(&mut self.upload_bytes),
             gpu_bytes: self.renderer.used_bytes(),
             largest_drawn_error_m: errors.metres,
+            error_at_eye_m: errors.at_eye_m,
             largest_error_px: errors.pixels,
             ranges,
-            over_budget: self.over_budget,
+            finest_level: selection.finest_level,
             stream: self.streamer.stats(),
         }
+    }
+
+    /// Draws one frame and reads it back; what is missing is not waited for.
+    pub fn picture(
+        &mut self,
+        gpu: &Gpu,
+        pose: &Pose,
+        settings: &Settings,
+        size: [u32; 2],
+        seconds: f64,
+    ) -> Result<(Picture, Stats)> {
+        let target = PictureTarget::new(gpu, size)?;
+        let to = Target::Picture {
+            target: &target,
+            size,
+        };
+        let stats = self.frame(gpu, pose, settings, seconds, to);
+        Ok((target.read(gpu)?, stats))
     }
 
     /// Streams until all that a camera wants is there; an error when it takes longer than
@@ -145,22 +178,22 @@ impl Scene {
         let start = Instant::now();
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         loop {
-            let elapsed = start.elapsed();
-            // Patches that arrive while settling are long there when the picture is drawn.
-            let (_, selection) =
-                self.update(gpu, &viewpoint, settings, elapsed.as_secs_f64() - 1e6);
+            let now_s = SETTLING_S + self.born.elapsed().as_secs_f64();
+            let (_, selection) = self.update(gpu, &viewpoint, settings, now_s);
             if selection.wants.is_empty() {
                 return Ok(());
             }
-            if elapsed > timeout {
+            if let Some(failure) = self.streamer.stuck() {
+                return Err(bad_world(&self.world, failure));
+            }
+            if start.elapsed() > timeout {
                 return Err(Error::Check(format!(
-                    "streaming did not settle within {:.0} s: {} patches are missing, {} failed (try a longer --settle-timeout)",
+                    "streaming did not settle within {:.0} s: {} patches are missing (try a longer --settle-timeout)",
                     timeout.as_secs_f64(),
-                    selection.wants.len(),
-                    self.streamer.stats().failed
+                    selection.wants.len()
                 )));
             }
-            std::thread::sleep(Duration::from_millis(1));
+            self.streamer.wait(PATIENCE);
         }
     }
 
@@ -174,26 +207,27 @@ impl Scene {
     }
 
     fn new(gpu: &Gpu, world: Arc<World>, renderer: Renderer) -> Result<Self> {
-        let bad = |error: crate::world::FormatError| {
-            Error::Usage(format!("this world cannot be flown: {error}"))
-        };
         let workers = std::thread::available_parallelism()
             .map_or(2, |cores| cores.get().saturating_sub(1).max(1));
-        let mut streamer =
-            Streamer::open(world.clone(), workers, PlanLimits::default()).map_err(bad)?;
-        let roots = streamer.build_roots().map_err(bad)?;
-        let adapter = gpu.describe();
+        let limits = PlanLimits {
+            max_patches: renderer.capacity(),
+            ..PlanLimits::default()
+        };
+        let opened = Streamer::open(world.clone(), workers, limits)
+            .and_then(|mut streamer| Ok((streamer.build_roots()?, streamer)));
+        let (roots, streamer) = opened.map_err(|error| bad_world(&world, &error.to_string()))?;
         let mut scene = Scene {
             world,
             streamer,
             renderer,
             loaded: HashMap::new(),
-            adapter,
+            adapter: gpu.describe(),
             upload_bytes: 0,
-            over_budget: false,
+            cut: HashSet::new(),
+            born: Instant::now(),
         };
         for root in roots {
-            if !scene.put(gpu, &root, f64::NEG_INFINITY) {
+            if !scene.put(gpu, &root) {
                 return Err(Error::Gpu(
                     "the coarsest patches alone do not fit into GPU memory".into(),
                 ));
@@ -212,41 +246,24 @@ impl Scene {
     ) -> (Vec<Range>, Selection) {
         let meta = &self.world.meta;
         let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
-        let selection = lod::select(
-            meta,
-            &ranges,
-            settings.lod.exaggeration,
-            viewpoint,
-            &self.streamer,
-        );
-        if self.streamer.is_full() {
-            self.make_room();
+        let (exaggeration, most) = (settings.lod.exaggeration, self.renderer.capacity());
+        let selection = lod::select(meta, &ranges, exaggeration, viewpoint, &self.streamer, most);
+        for key in self.streamer.begin_frame(&selection.visited) {
+            self.renderer.remove(key);
+            self.loaded.remove(&key);
         }
         let budget = settings.upload_budget_bytes;
-        for patch in self
-            .streamer
-            .update(&selection.wants, &selection.visited, budget, seconds)
-        {
-            self.take(gpu, &patch, seconds);
+        for patch in self.streamer.update(&selection.wants, budget, seconds) {
+            // The plan never lets more patches come than the capacity.
+            if self.put(gpu, &patch) {
+                self.streamer.loaded(patch.key);
+            }
         }
+        self.note_cut(&selection, seconds);
         (ranges, selection)
     }
 
-    /// Takes a patch onto the GPU, at the cost of others that nobody has visited for longest.
-    fn take(&mut self, gpu: &Gpu, patch: &BuiltPatch, seconds: f64) {
-        let fits = self.put(gpu, patch, seconds) || {
-            self.make_room();
-            self.put(gpu, patch, seconds)
-        };
-        if fits {
-            self.streamer.loaded(patch.key);
-        } else {
-            self.streamer.refused(patch.key, seconds);
-        }
-        self.over_budget = !fits;
-    }
-
-    fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch, seconds: f64) -> bool {
+    fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch) -> bool {
         let fits = self
             .renderer
             .upload(gpu, patch.key, &patch.mesh, &patch.normals);
@@ -255,17 +272,25 @@ impl Scene {
             let loaded = Loaded {
                 error_m: patch.error_m,
                 parent_error_m: patch.parent_error_m,
-                at_s: seconds,
+                replaced_parent_s: f64::NEG_INFINITY,
             };
             self.loaded.insert(patch.key, loaded);
         }
         fits
     }
 
-    fn make_room(&mut self) {
-        for key in self.streamer.make_room(EVICTED_AT_ONCE) {
-            self.renderer.remove(key);
-            self.loaded.remove(&key);
+    /// Patches that take their parent's place begin in its shape.
+    fn note_cut(&mut self, selection: &Selection, seconds: f64) {
+        let cut: HashSet<PatchKey> = selection.cut.iter().map(|selected| selected.key).collect();
+        for key in cut.iter().filter(|key| self.cut.contains(&key.parent())) {
+            if let Some(loaded) = self.loaded.get_mut(key) {
+                loaded.replaced_parent_s = seconds;
+            }
         }
+        self.cut = cut;
     }
+}
+
+fn bad_world(world: &World, what: &str) -> Error {
+    files::bad_world(Path::new(&world.name), what)
 }

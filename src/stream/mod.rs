@@ -6,13 +6,18 @@
 pub mod plan;
 pub mod workers;
 
+use crate::settings::StreamStats;
 use crate::terrain::lod::{Residency, Want};
 use crate::terrain::mesh::PatchMesh;
-use crate::world::{FormatError, HeightGrid, PatchKey, SectionKey, World};
+use crate::world::{FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use workers::Workers;
+
+/// Patches that go at once when there is no room.
+const EVICTED_AT_ONCE: usize = 64;
 
 /// A patch as it goes into GPU memory.
 #[derive(Clone, Debug)]
@@ -35,24 +40,15 @@ impl BuiltPatch {
     }
 }
 
-/// Counters of the stream, for the overlay and scripts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct StreamStats {
-    pub sections_in_memory: usize,
-    pub section_bytes: usize,
-    pub jobs_in_flight: usize,
-    /// Sections and patches that failed and wait for another try.
-    pub failed: usize,
-}
-
 /// One world's stream.
 pub struct Streamer {
     world: Arc<World>,
     plan: Plan,
     workers: Workers,
     /// Built and not handed out yet, oldest first.
-    ready: std::collections::VecDeque<BuiltPatch>,
+    ready: VecDeque<BuiltPatch>,
     frame: u64,
+    last_failure: Option<String>,
 }
 
 impl Streamer {
@@ -62,14 +58,8 @@ impl Streamer {
         worker_count: usize,
         limits: PlanLimits,
     ) -> Result<Self, FormatError> {
-        let layout = world.meta.layout;
-        let mut plan = Plan::new(layout, limits);
-        let mut grids: HashMap<SectionKey, Arc<HeightGrid>> = HashMap::new();
-        for level in (layout.stream_levels..layout.levels).rev() {
-            let key = SectionKey { level, x: 0, z: 0 };
-            let coarser = layout.coarser_section(key).and_then(|key| grids.get(&key));
-            let section = world.read_section(key, coarser)?;
-            grids.insert(key, section.heights.clone());
+        let mut plan = Plan::new(world.meta.layout, limits);
+        for section in world.read_repository()? {
             plan.keep_forever(Arc::new(section));
         }
         let workers = Workers::start(world.clone(), worker_count);
@@ -77,43 +67,53 @@ impl Streamer {
             world,
             plan,
             workers,
-            ready: Default::default(),
+            ready: VecDeque::new(),
             frame: 0,
+            last_failure: None,
         })
     }
 
     /// Builds the coarsest patches here and now.
     pub fn build_roots(&mut self) -> Result<Vec<BuiltPatch>, FormatError> {
-        let level = self.world.meta.layout.coarsest();
+        let layout = self.world.meta.layout;
+        let level = layout.coarsest();
+        let key = SectionKey { level, x: 0, z: 0 };
         let section = self
             .plan
-            .section(SectionKey { level, x: 0, z: 0 })
+            .section(key)
             .expect("the repository was read")
             .clone();
-        let [x0, z0, x1, z1] = section.area;
-        let keys = (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(level, x, z)));
-        keys.map(|key| {
-            self.plan.assume_loaded(key);
-            workers::build_patch(&self.world.meta, key, &section, None)
-        })
-        .collect()
+        layout
+            .keys(level)
+            .map(|key| {
+                self.plan.assume_loaded(key);
+                workers::build_patch(&self.world.meta, key, &section, None)
+            })
+            .collect()
+    }
+
+    /// Begins a frame whose selection visited these patches: none of them will be dropped in it.
+    /// Returns patches to drop, where room is needed: those visited longest ago.
+    pub fn begin_frame(&mut self, visited: &[PatchKey]) -> Vec<PatchKey> {
+        self.frame += 1;
+        self.plan.touch(visited, self.frame);
+        if self.plan.is_full() {
+            self.plan.evict(EVICTED_AT_ONCE)
+        } else {
+            Vec::new()
+        }
     }
 
     /// Takes in what the workers finished, orders more, and hands out built patches up to
     /// `budget_bytes` (one at least).
-    pub fn update(
-        &mut self,
-        wants: &[Want],
-        visited: &[PatchKey],
-        budget_bytes: usize,
-        now_s: f64,
-    ) -> Vec<BuiltPatch> {
-        self.frame += 1;
-        self.plan.touch(visited, self.frame);
+    pub fn update(&mut self, wants: &[Want], budget_bytes: usize, now_s: f64) -> Vec<BuiltPatch> {
         for done in self.workers.finished() {
             match self.plan.arrive(done, now_s) {
                 Some(Event::Built(patch)) => self.ready.push_back(patch),
-                Some(Event::FirstFailure(text)) => log::warn!("{text}; it will be tried again"),
+                Some(Event::FirstFailure(text)) => {
+                    log::warn!("{}: {text}; it will be tried again", self.world.name);
+                    self.last_failure = Some(text);
+                }
                 None => {}
             }
         }
@@ -123,25 +123,23 @@ impl Streamer {
         self.take_ready(budget_bytes)
     }
 
-    /// Patches to drop so that `count` more fit, least recently visited first; what was visited
-    /// in the last frame stays.
-    pub fn make_room(&mut self, count: usize) -> Vec<PatchKey> {
-        self.plan.evict(count, self.frame)
+    /// Why nothing more will come for a while: all that is wanted has failed. To be asked after
+    /// [`Streamer::update`].
+    pub fn stuck(&self) -> Option<&str> {
+        let waiting = self.plan.stats().jobs_in_flight > 0 || !self.ready.is_empty();
+        self.last_failure.as_deref().filter(|_| !waiting)
+    }
+
+    /// Waits until a worker has finished something, but no longer than `timeout`.
+    pub fn wait(&mut self, timeout: Duration) {
+        if self.ready.is_empty() {
+            self.workers.wait(timeout);
+        }
     }
 
     /// The scene has a patch on the GPU.
     pub fn loaded(&mut self, key: PatchKey) {
         self.plan.loaded(key);
-    }
-
-    /// The scene has no room for a patch.
-    pub fn refused(&mut self, key: PatchKey, now_s: f64) {
-        self.plan.refused(key, now_s);
-    }
-
-    /// True when patches must go before others can come.
-    pub fn is_full(&self) -> bool {
-        self.plan.is_full()
     }
 
     /// The height of the ground in height steps at a position in samples, from the finest
@@ -159,7 +157,7 @@ impl Streamer {
             );
             self.plan.section(layout.section_of(key))
         });
-        finest.map_or(0.0, |section| bilinear(&section.heights, x, z))
+        finest.map_or(0.0, |section| section.heights.between_samples(x, z))
     }
 
     pub fn stats(&self) -> StreamStats {
@@ -189,18 +187,4 @@ impl Residency for Streamer {
     fn is_loaded(&self, key: PatchKey) -> bool {
         self.plan.is_loaded(key)
     }
-}
-
-fn bilinear(grid: &HeightGrid, x: f64, z: f64) -> f64 {
-    let stride = grid.rect.stride as f64;
-    let place = |v: f64, first: i32, count: u32| {
-        let v = (v / stride).clamp(first as f64, (first + count as i32 - 1) as f64 - 1e-6);
-        (v.floor() as i32, v - v.floor())
-    };
-    let (column, u) = place(x, grid.rect.x0, grid.rect.width);
-    let (row, v) = place(z, grid.rect.z0, grid.rect.height);
-    let at = |dx, dz| grid.at(column + dx, row + dz) as f64;
-    let north = at(0, 0) * (1.0 - u) + at(1, 0) * u;
-    let south = at(0, 1) * (1.0 - u) + at(1, 1) * u;
-    north * (1.0 - v) + south * v
 }

@@ -4,12 +4,15 @@
 //! failed; every patch of a prepared section is unloaded, loading, loaded or failed. A section
 //! needs the heights of the coarser one under it, so what is ordered for a want is the coarsest
 //! link that is missing. Every job has a ticket; an arrival whose ticket is not the one that its
-//! section or patch waits for is dropped. What fails waits, twice as long each time.
+//! section or patch waits for is dropped. What fails waits, twice as long each time, and is
+//! forgotten when nobody wants it any more.
 //!
-//! Invariants: at most `max_jobs` tickets are open; the global repository is never dropped; a
-//! patch visited in the current frame is never dropped.
+//! Invariants: at most `max_jobs` tickets are open; at most `max_patches` patches are loading or
+//! loaded; the global repository is never dropped; a patch that was touched in the current frame
+//! is never evicted.
 
-use super::{BuiltPatch, StreamStats};
+use super::BuiltPatch;
+use crate::settings::StreamStats;
 use crate::terrain::lod::Want;
 use crate::world::{FormatError, HeightGrid, Layout, PatchKey, Section, SectionKey};
 use std::collections::HashMap;
@@ -19,6 +22,8 @@ pub type Ticket = u64;
 
 const FIRST_PAUSE_S: f64 = 0.25;
 const LONGEST_PAUSE_S: f64 = 30.0;
+/// A failure that nobody tries again for so long after its pause is forgotten.
+const FORGET_AFTER_S: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLimits {
@@ -79,6 +84,13 @@ pub enum Event {
     FirstFailure(String),
 }
 
+/// Something a worker is on; `tries` failed before.
+#[derive(Debug)]
+struct Pending {
+    ticket: Ticket,
+    tries: u32,
+}
+
 #[derive(Debug)]
 struct Pause {
     tries: u32,
@@ -87,14 +99,14 @@ struct Pause {
 
 #[derive(Debug)]
 enum SectionState {
-    Preparing(Ticket),
+    Preparing(Pending),
     Prepared { section: Arc<Section>, visited: u64 },
     Failed(Pause),
 }
 
 #[derive(Debug)]
 enum PatchState {
-    Loading { ticket: Ticket, visited: u64 },
+    Loading(Pending),
     Loaded { visited: u64 },
     Failed(Pause),
 }
@@ -104,9 +116,6 @@ pub struct Plan {
     limits: PlanLimits,
     sections: HashMap<SectionKey, SectionState>,
     patches: HashMap<PatchKey, PatchState>,
-    /// How often what failed has failed; outlives the state, so that pauses grow.
-    section_tries: HashMap<SectionKey, u32>,
-    patch_tries: HashMap<PatchKey, u32>,
     last_ticket: Ticket,
     open_tickets: usize,
     frame: u64,
@@ -119,8 +128,6 @@ impl Plan {
             limits,
             sections: HashMap::new(),
             patches: HashMap::new(),
-            section_tries: HashMap::new(),
-            patch_tries: HashMap::new(),
             last_ticket: 0,
             open_tickets: 0,
             frame: 0,
@@ -159,9 +166,7 @@ impl Plan {
     pub fn touch(&mut self, keys: &[PatchKey], frame: u64) {
         self.frame = frame;
         for key in keys {
-            if let Some(PatchState::Loaded { visited } | PatchState::Loading { visited, .. }) =
-                self.patches.get_mut(key)
-            {
+            if let Some(PatchState::Loaded { visited }) = self.patches.get_mut(key) {
                 *visited = frame.max(*visited);
             }
             if let Some(SectionState::Prepared { visited, .. }) =
@@ -174,14 +179,18 @@ impl Plan {
 
     /// Orders what the wants need, in their order, as far as jobs and room allow.
     pub fn next_jobs(&mut self, wants: &[Want], now_s: f64) -> Vec<Job> {
+        self.forget_failures(now_s);
+        self.drop_old_sections();
         let mut jobs = Vec::new();
+        let mut room = self.limits.max_patches.saturating_sub(self.occupied());
         for want in wants {
             if self.open_tickets >= self.limits.max_jobs {
                 break;
             }
-            jobs.extend(self.job_for(want.key, now_s));
+            let job = self.job_for(want.key, room > 0, now_s);
+            room -= usize::from(matches!(job, Some(Job::Build { .. })));
+            jobs.extend(job);
         }
-        self.drop_old_sections();
         jobs
     }
 
@@ -211,24 +220,18 @@ impl Plan {
         }
     }
 
-    /// The GPU has no room for a patch: it is built again after a pause.
-    pub fn refused(&mut self, key: PatchKey, now_s: f64) {
-        let pause = next_pause(self.patch_tries.entry(key).or_default(), now_s);
-        self.patches.insert(key, PatchState::Failed(pause));
-    }
-
     /// True when patches must go before others can come.
     pub fn is_full(&self) -> bool {
-        self.patches.len() >= self.limits.max_patches
+        self.occupied() >= self.limits.max_patches
     }
 
-    /// Patches to drop so that `count` more fit: least recently visited first.
-    pub fn evict(&mut self, count: usize, frame: u64) -> Vec<PatchKey> {
+    /// Patches to drop so that `count` more fit: least recently touched first.
+    pub fn evict(&mut self, count: usize) -> Vec<PatchKey> {
         let mut old: Vec<(u64, PatchKey)> = self
             .patches
             .iter()
             .filter_map(|(&key, state)| match state {
-                PatchState::Loaded { visited } if *visited < frame => Some((*visited, key)),
+                PatchState::Loaded { visited } if *visited < self.frame => Some((*visited, key)),
                 _ => None,
             })
             .collect();
@@ -242,7 +245,7 @@ impl Plan {
 
     pub fn stats(&self) -> StreamStats {
         let prepared = self.sections.values().filter_map(|state| match state {
-            SectionState::Prepared { section, .. } => Some(section.bytes()),
+            SectionState::Prepared { section, .. } => Some(section.bytes),
             _ => None,
         });
         let failed_sections = self
@@ -261,37 +264,39 @@ impl Plan {
         }
     }
 
+    /// Patches that have or will have their place.
+    fn occupied(&self) -> usize {
+        let has_place = |state: &&PatchState| !matches!(state, PatchState::Failed(_));
+        self.patches.values().filter(has_place).count()
+    }
+
     /// The next job on the way to a loaded patch, if none is under way.
-    fn job_for(&mut self, key: PatchKey, now_s: f64) -> Option<Job> {
-        match self.patches.get(&key) {
-            Some(PatchState::Loading { .. } | PatchState::Loaded { .. }) => return None,
+    fn job_for(&mut self, key: PatchKey, has_room: bool, now_s: f64) -> Option<Job> {
+        let tries = match self.patches.get(&key) {
+            Some(PatchState::Loading(_) | PatchState::Loaded { .. }) => return None,
             Some(PatchState::Failed(pause)) if now_s < pause.until_s => return None,
-            _ => {}
-        }
+            Some(PatchState::Failed(pause)) => pause.tries,
+            None => 0,
+        };
         let own = self.layout.section_of(key);
-        let parent = self.layout.coarser_section(own);
-        match self.missing_link(own) {
-            Some(section) => self.prepare(section, now_s),
-            None if self.is_full() => None,
-            None => {
-                let ticket = self.new_ticket();
-                self.patches.insert(
-                    key,
-                    PatchState::Loading {
-                        ticket,
-                        visited: self.frame,
-                    },
-                );
-                let section = self.section(own)?.clone();
-                let parent = parent.and_then(|parent| self.section(parent)).cloned();
-                Some(Job::Build {
-                    ticket,
-                    key,
-                    section,
-                    parent,
-                })
-            }
+        if let Some(missing) = self.missing_link(own) {
+            return self.prepare(missing, now_s);
         }
+        if !has_room {
+            return None;
+        }
+        let section = self.section(own)?.clone();
+        let parent = self.layout.coarser_section(own);
+        let parent = parent.and_then(|parent| self.section(parent)).cloned();
+        let ticket = self.new_ticket();
+        let state = PatchState::Loading(Pending { ticket, tries });
+        self.patches.insert(key, state);
+        Some(Job::Build {
+            ticket,
+            key,
+            section,
+            parent,
+        })
     }
 
     /// The coarsest section that is not prepared among those a patch's building needs.
@@ -310,17 +315,19 @@ impl Plan {
     }
 
     fn prepare(&mut self, key: SectionKey, now_s: f64) -> Option<Job> {
-        match self.sections.get(&key) {
+        let tries = match self.sections.get(&key) {
             Some(SectionState::Preparing(_)) => return None,
             Some(SectionState::Failed(pause)) if now_s < pause.until_s => return None,
-            _ => {}
-        }
+            Some(SectionState::Failed(pause)) => pause.tries,
+            _ => 0,
+        };
         let coarser = self.layout.coarser_section(key);
         let coarser = coarser
             .and_then(|key| self.section(key))
             .map(|section| section.heights.clone());
         let ticket = self.new_ticket();
-        self.sections.insert(key, SectionState::Preparing(ticket));
+        let state = SectionState::Preparing(Pending { ticket, tries });
+        self.sections.insert(key, state);
         Some(Job::Prepare {
             ticket,
             key,
@@ -341,27 +348,24 @@ impl Plan {
         result: Result<Section, FormatError>,
         now_s: f64,
     ) -> Option<Event> {
-        if !matches!(self.sections.get(&key), Some(SectionState::Preparing(waiting)) if *waiting == ticket)
-        {
-            return None;
-        }
-        match result {
+        let tries = match self.sections.get(&key) {
+            Some(SectionState::Preparing(pending)) if pending.ticket == ticket => pending.tries,
+            _ => return None,
+        };
+        let (state, event) = match result {
             Ok(section) => {
-                self.section_tries.remove(&key);
-                let state = SectionState::Prepared {
-                    section: Arc::new(section),
-                    visited: self.frame,
-                };
-                self.sections.insert(key, state);
-                None
+                let section = Arc::new(section);
+                let visited = self.frame;
+                (SectionState::Prepared { section, visited }, None)
             }
             Err(error) => {
-                let pause = next_pause(self.section_tries.entry(key).or_default(), now_s);
-                let first = pause.tries == 1;
-                self.sections.insert(key, SectionState::Failed(pause));
-                first.then(|| Event::FirstFailure(error.to_string()))
+                let event = Event::FirstFailure(error.to_string());
+                let state = SectionState::Failed(next_pause(tries, now_s));
+                (state, (tries == 0).then_some(event))
             }
-        }
+        };
+        self.sections.insert(key, state);
+        event
     }
 
     fn arrive_patch(
@@ -371,22 +375,27 @@ impl Plan {
         result: Result<BuiltPatch, FormatError>,
         now_s: f64,
     ) -> Option<Event> {
-        if !matches!(self.patches.get(&key), Some(PatchState::Loading { ticket: waiting, .. }) if *waiting == ticket)
-        {
-            return None;
-        }
+        let tries = match self.patches.get(&key) {
+            Some(PatchState::Loading(pending)) if pending.ticket == ticket => pending.tries,
+            _ => return None,
+        };
         match result {
-            Ok(patch) => {
-                self.patch_tries.remove(&key);
-                Some(Event::Built(patch))
-            }
+            Ok(patch) => Some(Event::Built(patch)),
             Err(error) => {
-                let pause = next_pause(self.patch_tries.entry(key).or_default(), now_s);
-                let first = pause.tries == 1;
-                self.patches.insert(key, PatchState::Failed(pause));
-                first.then(|| Event::FirstFailure(format!("patch {key}: {error}")))
+                let state = PatchState::Failed(next_pause(tries, now_s));
+                self.patches.insert(key, state);
+                let event = Event::FirstFailure(format!("patch {key}: {error}"));
+                (tries == 0).then_some(event)
             }
         }
+    }
+
+    fn forget_failures(&mut self, now_s: f64) {
+        let waits = |pause: &Pause| now_s < pause.until_s + FORGET_AFTER_S;
+        self.patches
+            .retain(|_, state| !matches!(state, PatchState::Failed(pause) if !waits(pause)));
+        self.sections
+            .retain(|_, state| !matches!(state, SectionState::Failed(pause) if !waits(pause)));
     }
 
     /// Drops the sections that nobody has visited for longest while they take too much memory.
@@ -396,7 +405,7 @@ impl Plan {
             .iter()
             .filter_map(|(&key, state)| match state {
                 SectionState::Prepared { section, visited } if *visited != u64::MAX => {
-                    Some((*visited, key, section.bytes()))
+                    Some((*visited, key, section.bytes))
                 }
                 _ => None,
             })
@@ -416,11 +425,11 @@ impl Plan {
     }
 }
 
-fn next_pause(tries: &mut u32, now_s: f64) -> Pause {
-    *tries += 1;
-    let pause_s = (FIRST_PAUSE_S * 2f64.powi(*tries as i32 - 1)).min(LONGEST_PAUSE_S);
+/// The pause after one more failure.
+fn next_pause(tries: u32, now_s: f64) -> Pause {
+    let pause_s = (FIRST_PAUSE_S * 2f64.powi(tries as i32)).min(LONGEST_PAUSE_S);
     Pause {
-        tries: *tries,
+        tries: tries.saturating_add(1),
         until_s: now_s + pause_s,
     }
 }

@@ -12,11 +12,14 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 pub struct Workers {
     /// None only while dropping.
     jobs: Option<Sender<Job>>,
     done: Receiver<Done>,
+    /// What came while somebody waited for it.
+    early: Vec<Done>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -42,6 +45,7 @@ impl Workers {
         Workers {
             jobs: Some(jobs),
             done,
+            early: Vec::new(),
             threads,
         }
     }
@@ -54,8 +58,17 @@ impl Workers {
     }
 
     /// What was finished since the last call.
-    pub fn finished(&self) -> impl Iterator<Item = Done> + '_ {
-        self.done.try_iter()
+    pub fn finished(&mut self) -> Vec<Done> {
+        let mut finished = std::mem::take(&mut self.early);
+        finished.extend(self.done.try_iter());
+        finished
+    }
+
+    /// Waits until something is finished, but no longer than `timeout`.
+    pub fn wait(&mut self, timeout: Duration) {
+        if self.early.is_empty() {
+            self.early.extend(self.done.recv_timeout(timeout));
+        }
     }
 }
 

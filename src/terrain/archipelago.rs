@@ -14,14 +14,11 @@
 
 use std::f64::consts::TAU;
 
-use glam::DVec2;
-use rayon::prelude::*;
-
-use super::height_map::HeightMap;
 use super::noise::{
     direction, fractal, gradient_noise, gullies, hash, lerp, ridged, smooth_max, smoothstep,
     turned, unit, warp,
 };
+use glam::DVec2;
 
 /// The seed of the world that opens when none is named: a chain of mountains, a long spit
 /// of sand around a bay, islands on all sides.
@@ -33,27 +30,35 @@ const OPEN_SEA: f64 = 1300.0;
 /// Lobes whose shores are this near to each other, in metres, flow together.
 const JOIN: f64 = 600.0;
 
-/// A world of `samples * samples` heights, one each `spacing_m` metres, in units of `step_m`
-/// metres. Made for an extent of 16 km: islands are laid out as fractions of the extent, hills and
-/// shores have their own size in metres. `samples` is 2 or more.
-pub fn archipelago(seed: u64, samples: u32, step_m: f64, spacing_m: f64) -> HeightMap {
-    let half = (samples - 1) as f64 * spacing_m * 0.5;
-    let islands = Islands::new(seed, half);
-    let width = samples as usize;
-    let mut heights = vec![0; width * width];
-    heights
-        .par_chunks_mut(width)
-        .enumerate()
-        .for_each(|(row, line)| {
-            for (column, height) in line.iter_mut().enumerate() {
-                let p = DVec2::new(column as f64, row as f64) * spacing_m - half;
-                *height = (islands.height(p) / step_m + 0.5).floor() as i32;
-            }
-        });
-    HeightMap {
-        width: samples,
-        height: samples,
-        heights,
+/// The ground of a world of `samples * samples` heights, one each `spacing_m` metres, in units of
+/// `step_m` metres; row by row, so that rows can be made on all cores. Made for an extent of 16 km:
+/// islands are laid out as fractions of the extent, hills and shores have their own size in metres.
+pub struct Archipelago {
+    islands: Islands,
+    samples: u32,
+    step_m: f64,
+    spacing_m: f64,
+}
+
+impl Archipelago {
+    /// `samples` is 2 or more.
+    pub fn new(seed: u64, samples: u32, step_m: f64, spacing_m: f64) -> Self {
+        let half = (samples - 1) as f64 * spacing_m * 0.5;
+        Archipelago {
+            islands: Islands::new(seed, half),
+            samples,
+            step_m,
+            spacing_m,
+        }
+    }
+
+    /// The heights of a row, from west to east.
+    pub fn row(&self, row: u32) -> Vec<i32> {
+        let height = |column: u32| {
+            let p = DVec2::new(column as f64, row as f64) * self.spacing_m - self.islands.half;
+            (self.islands.height(p) / self.step_m + 0.5).floor() as i32
+        };
+        (0..self.samples).map(height).collect()
     }
 }
 
@@ -303,9 +308,20 @@ fn small_islands(seed: u64, half: f64) -> Vec<Lobe> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::height_map::HeightMap;
     use super::*;
 
     const STEP: f64 = 1.0 / 64.0;
+
+    fn archipelago(seed: u64, samples: u32, step_m: f64, spacing_m: f64) -> HeightMap {
+        let ground = Archipelago::new(seed, samples, step_m, spacing_m);
+        let heights = (0..samples).flat_map(|row| ground.row(row)).collect();
+        HeightMap {
+            width: samples,
+            height: samples,
+            heights,
+        }
+    }
 
     /// The default world at a quarter of its samples a side.
     fn reduced() -> HeightMap {

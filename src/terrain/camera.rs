@@ -54,12 +54,15 @@ impl Pose {
 impl std::fmt::Display for Pose {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let DVec3 { x, y, z } = self.eye;
-        write!(
-            f,
-            "{x:.2},{y:.2},{z:.2},{:.2},{:.2}",
-            self.yaw_deg, self.pitch_deg
-        )
+        let [x, y, z, yaw, pitch] = [x, y, z, self.yaw_deg, self.pitch_deg].map(short);
+        write!(f, "{x},{y},{z},{yaw},{pitch}")
     }
+}
+
+/// A millionth is enough to draw the same picture; zeros at the end are noise.
+fn short(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A pose whose height may be counted from the ground: `X,Y,Z,YAW,PITCH` with Y as `+N`.
@@ -202,7 +205,7 @@ mod tests {
     fn a_camera_is_read_as_it_is_written() {
         let arg: CameraArg = "1.5,+20,-3,270,-12.25".parse().unwrap();
         assert!(arg.above_ground);
-        assert_eq!(arg.pose.to_string(), "1.50,20.00,-3.00,270.00,-12.25");
+        assert_eq!(arg.pose.to_string(), "1.5,20,-3,270,-12.25");
         for bad in [
             "",
             "1,2,3,4",

@@ -52,8 +52,15 @@ impl HoleTest {
         }
     }
 
-    /// True when a ray from `eye` must meet any mesh within `error_m` of the heights.
-    pub fn must_hit(&self, eye: DVec3, direction: DVec3, error_m: f64) -> bool {
+    /// True when a ray from `eye` must meet any mesh within `error_m` of the heights;
+    /// `error_at_eye_m` is that of the mesh at the eye itself.
+    pub fn must_hit(
+        &self,
+        eye: DVec3,
+        direction: DVec3,
+        error_m: f64,
+        error_at_eye_m: f64,
+    ) -> bool {
         let ray = Ray {
             origin: eye / self.scale,
             direction: direction / self.scale,
@@ -62,7 +69,12 @@ impl HoleTest {
         let Some((enter, leave)) = self.clip(&ray, error) else {
             return false;
         };
-        if !self.starts_above(&ray, enter, error) {
+        let start_error = if enter > 0.0 {
+            error
+        } else {
+            error_at_eye_m / self.scale.y
+        };
+        if !self.starts_above(&ray, enter, start_error) {
             return false;
         }
         let hit = ray.walk(BLOCK as f64, enter, leave, |bx, bz, from, to| {
@@ -113,11 +125,11 @@ impl HoleTest {
         (enter < leave && leave.is_finite()).then_some((enter, leave))
     }
 
-    /// At the eye the ground must be below; where the ray enters over the cut edge, clearly so.
+    /// Where the ray begins, or enters over the cut edge, the ground must clearly be below.
     fn starts_above(&self, ray: &Ray, enter: f64, error: f64) -> bool {
         let p = ray.at(enter);
         let (_, high) = self.cell(p.x.floor() as i64, p.z.floor() as i64);
-        p.y >= if enter > 0.0 { high + error } else { high }
+        p.y >= high + error
     }
 
     /// Lowest and highest corner of a cell.
@@ -245,7 +257,7 @@ mod tests {
             let direction = dvec3(yaw.sin() * pitch.cos(), pitch.sin(), yaw.cos() * pitch.cos());
             let eye = dvec3(x, y, z);
             let test = HoleTest::new(hill(), [1.0, 1.0], 1.0);
-            let fast = test.must_hit(eye, direction, error);
+            let fast = test.must_hit(eye, direction, error, 0.0);
             // The small steps ask for a little more depth, so they may only miss, never add.
             let slow = naive(&hill(), eye, direction, error);
             let shallow = naive(&hill(), eye, direction, (error - 0.2).max(0.0));
@@ -270,16 +282,16 @@ mod tests {
     fn a_look_at_the_hill_must_hit_it_and_one_at_the_sky_not() {
         let test = HoleTest::new(hill(), [10.0, 10.0], 2.0);
         let eye = dvec3(100.0, 300.0, 100.0);
-        assert!(test.must_hit(eye, dvec3(1.0, -0.4, 1.0), 5.0));
-        assert!(test.must_hit(eye, -DVec3::Y, 5.0));
-        assert!(!test.must_hit(eye, dvec3(1.0, 0.4, 1.0), 5.0));
-        assert!(!test.must_hit(eye, DVec3::Y, 5.0));
+        assert!(test.must_hit(eye, dvec3(1.0, -0.4, 1.0), 5.0, 0.0));
+        assert!(test.must_hit(eye, -DVec3::Y, 5.0, 0.0));
+        assert!(!test.must_hit(eye, dvec3(1.0, 0.4, 1.0), 5.0, 0.0));
+        assert!(!test.must_hit(eye, DVec3::Y, 5.0, 0.0));
         assert!(
-            !test.must_hit(eye, dvec3(1.0, -0.4, 1.0), 500.0),
+            !test.must_hit(eye, dvec3(1.0, -0.4, 1.0), 500.0, 0.0),
             "nothing is certain within such an error"
         );
         assert!(
-            !test.must_hit(dvec3(100.0, 10.0, 100.0), dvec3(1.0, 0.0, 1.0), 5.0),
+            !test.must_hit(dvec3(100.0, 10.0, 100.0), dvec3(1.0, 0.0, 1.0), 5.0, 0.0),
             "starts below the ground"
         );
     }

@@ -11,8 +11,10 @@ use super::camera::{Bounds, Viewpoint};
 use crate::world::{Layout, Meta, PatchKey};
 use glam::dvec3;
 
-/// Vertices are fully morphed a little before the range ends, so that rounding cannot open it.
-pub const MORPH_END: f64 = 0.995;
+/// Vertices are fully morphed a little before the range ends, so that rounding cannot open it:
+/// by this share of the range, or of the morph where the ring is narrow.
+const MORPH_MARGIN: f64 = 0.005;
+const NARROW_MARGIN: f64 = 0.1;
 
 /// What made a range as long as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -33,6 +35,8 @@ pub struct Range {
     pub end_m: f64,
     /// Distance at which its vertices begin to morph to the next level.
     pub morph_from_m: f64,
+    /// Distance at which they have its shape.
+    pub morph_to_m: f64,
     pub reason: RangeReason,
 }
 
@@ -79,11 +83,12 @@ pub fn ranges(meta: &Meta, settings: &LodSettings, pixels_per_radian: f64) -> Ve
                 None => RangeReason::Error,
             };
             let end_m = wanted.max(least);
-            let morph_from_m = end_m - morph * (end_m - last_end);
+            let morph_m = morph * (end_m - last_end);
             last_end = end_m;
             Range {
                 end_m,
-                morph_from_m,
+                morph_from_m: end_m - morph_m,
+                morph_to_m: end_m - (MORPH_MARGIN * end_m).min(NARROW_MARGIN * morph_m),
                 reason,
             }
         })
@@ -126,32 +131,46 @@ pub struct Selection {
     pub cut: Vec<Selected>,
     /// What is missing, most urgent first.
     pub wants: Vec<Want>,
-    /// Every patch that is drawn or stands above one: must stay loaded.
+    /// Every patch that is drawn, wanted, or above one that is: must stay loaded.
     pub visited: Vec<PatchKey>,
+    /// No finer level was considered: 0, or more where that would have taken too many patches.
+    pub finest_level: u8,
 }
 
-/// Selects top-down; the coarsest patches must be loaded.
+/// Selects top-down; the coarsest patches must be loaded. Where the view would take more than
+/// `most` patches, the finest levels are left out.
 pub fn select(
     meta: &Meta,
     ranges: &[Range],
     exaggeration: f64,
     view: &Viewpoint,
     residency: &impl Residency,
+    most: usize,
 ) -> Selection {
-    let mut selector = Selector {
-        meta,
-        ranges,
-        exaggeration,
-        view,
-        residency,
-        out: Selection::default(),
+    let coarsest = meta.layout.coarsest();
+    let select_from = |finest_level| {
+        let out = Selection {
+            finest_level,
+            ..Selection::default()
+        };
+        let mut selector = Selector {
+            meta,
+            ranges,
+            exaggeration,
+            view,
+            residency,
+            most,
+            out,
+        };
+        for key in meta.layout.keys(coarsest) {
+            selector.visit(key, meta.height_range, true);
+        }
+        selector.out
     };
-    let level = meta.layout.coarsest();
-    let [nx, nz] = meta.layout.patches(level);
-    for key in (0..nz).flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z))) {
-        selector.visit(key, meta.height_range, true);
-    }
-    let mut selection = selector.out;
+    let mut selection = (0..coarsest)
+        .map(select_from)
+        .find(|selection| selection.visited.len() <= most)
+        .unwrap_or_else(|| select_from(coarsest));
     selection.wants.sort_by(|a, b| {
         let urgency = |want: &Want| (!want.in_view, std::cmp::Reverse(want.key.level));
         urgency(a)
@@ -183,6 +202,7 @@ struct Selector<'a, R> {
     exaggeration: f64,
     view: &'a Viewpoint,
     residency: &'a R,
+    most: usize,
     out: Selection,
 }
 
@@ -202,7 +222,9 @@ impl<R: Residency> Selector<'_, R> {
                 in_view: self.view.sees(&bounds),
             });
         }
-        let finer = key.level > 0 && distance_m < self.ranges[key.level as usize - 1].end_m;
+        let finer = key.level > self.out.finest_level
+            && distance_m < self.ranges[key.level as usize - 1].end_m
+            && self.out.visited.len() <= self.most;
         let replaced = finer
             && drawn
             && layout
@@ -306,6 +328,7 @@ mod tests {
                 let needed = largest_diagonal_m(&meta, k as u8 + 1, 1.0);
                 prop_assert!((1.0 - share) * (pair[1].end_m - pair[0].end_m) >= needed);
                 prop_assert!(pair[1].morph_from_m - pair[0].end_m >= needed * 0.999);
+                prop_assert!(pair[1].morph_from_m < pair[1].morph_to_m && pair[1].morph_to_m < pair[1].end_m);
             }
             for (k, range) in ranges.iter().enumerate().filter(|(_, range)| range.reason == RangeReason::Error) {
                 prop_assert!(bound[k + 1] * 600.0 / range.end_m <= pixel_error * 1.000_001);
@@ -318,7 +341,7 @@ mod tests {
             let meta = meta(&[1.0, 2.0, 5.0, 9.0, 20.0, 40.0], 300.0);
             let ranges = ranges(&meta, &LodSettings::default(), 600.0);
             let residency = Residents { seed, all, coarsest: meta.layout.coarsest(), tall: 300 };
-            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency);
+            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency, usize::MAX);
             let [nx, nz] = meta.layout.patches(0);
             let mut covered = vec![0; (nx * nz) as usize];
             for selected in &selection.cut {
@@ -340,7 +363,7 @@ mod tests {
             let meta = meta(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 300.0);
             let ranges = ranges(&meta, &LodSettings::default(), 600.0);
             let residency = Residents { seed: 0, all: true, coarsest: meta.layout.coarsest(), tall: 300 };
-            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency);
+            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency, usize::MAX);
             let cut: HashSet<PatchKey> = selection.cut.iter().map(|selected| selected.key).collect();
             let level_at = |cx: u32, cz: u32| (0..meta.layout.levels).find(|&k| cut.contains(&PatchKey::new(k, cx >> k, cz >> k))).unwrap();
             let [nx, nz] = meta.layout.patches(0);

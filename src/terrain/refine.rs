@@ -16,6 +16,7 @@ use super::measure::Measure;
 use super::triangle::Triangle;
 use crate::world::Layout;
 use glam::{IVec2, ivec2};
+use std::collections::HashSet;
 
 /// A leaf of the level that was refined last.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +32,10 @@ pub struct Leaf {
 pub type Rule<'a> = &'a (dyn Fn(&Measure) -> bool + Sync);
 
 /// Triangles that cross the sea level go down to the lattice, so that shorelines are smooth.
+/// Ground at the very level of the sea lies under it.
 pub fn shoreline(sea_level: Option<f64>) -> impl Fn(&Measure) -> bool + Sync {
     move |measure| match (sea_level, measure.range) {
-        (Some(sea), Some((low, high))) => (low as f64) < sea && (high as f64) >= sea,
+        (Some(sea), Some((low, high))) => low as f64 <= sea && high as f64 > sea,
         _ => false,
     }
 }
@@ -41,9 +43,9 @@ pub fn shoreline(sea_level: Option<f64>) -> impl Fn(&Measure) -> bool + Sync {
 /// The meshes of all levels, one after the other.
 pub struct Refiner<'a, M> {
     layout: Layout,
-    /// Vertices a row and a column of the covered square.
+    /// Vertices a row and a column of the coarsest patches' ground.
     extent: IVec2,
-    active: Vec<u64>,
+    active: ActiveSet,
     leaves: Vec<Leaf>,
     /// Triangles made by splits and not looked at yet.
     fresh: Vec<Triangle>,
@@ -59,11 +61,10 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
             .patches(coarsest)
             .map(|n| n * layout.patch_size(coarsest) + 1);
         let extent = ivec2(extent[0] as i32, extent[1] as i32);
-        let words = (extent.x as usize * extent.y as usize).div_ceil(64);
         let mut refiner = Refiner {
             layout,
             extent,
-            active: vec![0; words],
+            active: ActiveSet::new(&layout),
             leaves: Vec::new(),
             fresh: Vec::new(),
             measure,
@@ -74,8 +75,8 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
     }
 
     /// Brings the mesh to a level's threshold, in height steps. Levels go from coarse to fine
-    /// with thresholds that do not grow.
-    pub fn refine(&mut self, level: u8, threshold: f64) {
+    /// with thresholds that do not grow. `report` is told what share of the ground is settled.
+    pub fn refine(&mut self, level: u8, threshold: f64, mut report: impl FnMut(f64)) {
         self.activate_patch_corners(level);
         let stride = self.layout.stride(level) as i32;
         let carried = std::mem::take(&mut self.leaves);
@@ -89,6 +90,7 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
             for (triangle, measure) in fresh.into_iter().zip(measures) {
                 self.settle(triangle, measure, threshold, stride);
             }
+            report(self.settled_share());
         }
         let mut leaves = std::mem::take(&mut self.leaves);
         leaves.retain(|leaf| !self.is_split(leaf.triangle));
@@ -106,17 +108,22 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         (sum.x | sum.y) & 1 == 0 && self.is_active(sum / 2)
     }
 
-    /// Vertices of the mesh over a rectangle of samples, its border included.
-    pub fn vertices_within(&self, corner: IVec2) -> u64 {
-        (0..=corner.y)
-            .flat_map(|z| (0..=corner.x).map(move |x| ivec2(x, z)))
-            .filter(|&vertex| self.is_active(vertex))
-            .count() as u64
+    /// Vertices of a level's mesh, which must have been refined last.
+    pub fn vertices(&self, level: u8) -> u64 {
+        let size = self.layout.patch_size(level) as i32;
+        let covered = self.layout.patches(level).map(|n| n as i32 * size);
+        self.active.count_within(covered.into())
     }
 
     fn is_active(&self, vertex: IVec2) -> bool {
-        let index = vertex.y as usize * self.extent.x as usize + vertex.x as usize;
-        self.active[index / 64] >> (index % 64) & 1 == 1
+        self.active.contains(vertex)
+    }
+
+    /// Share of the ground under leaves that were looked at; those split since count a little twice.
+    fn settled_share(&self) -> f64 {
+        let area = |leaf: &Leaf| (leaf.triangle.a - leaf.triangle.c).length_squared() as f64 / 2.0;
+        let ground = (self.extent.x - 1) as f64 * (self.extent.y - 1) as f64;
+        (self.leaves.iter().map(area).sum::<f64>() / ground).min(1.0)
     }
 
     /// The coarsest patches: their corners, and their two root triangles each.
@@ -125,7 +132,7 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         let size = self.layout.patch_size(level) as i32;
         for z in (0..self.extent.y).step_by(size as usize) {
             for x in (0..self.extent.x).step_by(size as usize) {
-                self.set_active(ivec2(x, z));
+                self.active.insert(ivec2(x, z));
                 if x + size < self.extent.x && z + size < self.extent.y {
                     let even = (x / size + z / size) % 2 == 0;
                     self.fresh.extend(Triangle::roots(ivec2(x, z), size, even));
@@ -168,17 +175,12 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
             if self.is_active(vertex) {
                 continue;
             }
-            self.set_active(vertex);
+            self.active.insert(vertex);
             for triangle in self.diamond(vertex) {
                 self.fresh.extend(triangle.halves());
                 stack.push(triangle.c);
             }
         }
-    }
-
-    fn set_active(&mut self, vertex: IVec2) {
-        let index = vertex.y as usize * self.extent.x as usize + vertex.x as usize;
-        self.active[index / 64] |= 1 << (index % 64);
     }
 
     /// The one or two triangles whose hypotenuse has this middle.
@@ -222,6 +224,58 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         let extent = self.extent;
         pair.into_iter()
             .filter(move |t| t.c.min_element() >= 0 && t.c.x < extent.x && t.c.y < extent.y)
+    }
+}
+
+/// The split diamonds' middles: a bit for each sample of the present finest patches; the few that
+/// closure drags in beyond them one by one, so that a narrow source costs what it is.
+struct ActiveSet {
+    extent: IVec2,
+    bits: Vec<u64>,
+    beyond: HashSet<IVec2>,
+}
+
+impl ActiveSet {
+    fn new(layout: &Layout) -> Self {
+        let extent = layout
+            .patches(0)
+            .map(|n| (n * layout.patch_size(0)) as i32 + 1);
+        let words = (extent[0] as usize * extent[1] as usize).div_ceil(64);
+        ActiveSet {
+            extent: extent.into(),
+            bits: vec![0; words],
+            beyond: HashSet::new(),
+        }
+    }
+
+    fn contains(&self, vertex: IVec2) -> bool {
+        match self.index(vertex) {
+            Some(index) => self.bits[index / 64] >> (index % 64) & 1 == 1,
+            None => self.beyond.contains(&vertex),
+        }
+    }
+
+    fn insert(&mut self, vertex: IVec2) {
+        match self.index(vertex) {
+            Some(index) => self.bits[index / 64] |= 1 << (index % 64),
+            None => drop(self.beyond.insert(vertex)),
+        }
+    }
+
+    /// Members in a rectangle from the north-west sample that holds all present patches.
+    fn count_within(&self, corner: IVec2) -> u64 {
+        let inside: u64 = self.bits.iter().map(|word| word.count_ones() as u64).sum();
+        inside
+            + self
+                .beyond
+                .iter()
+                .filter(|vertex| vertex.cmple(corner).all())
+                .count() as u64
+    }
+
+    fn index(&self, vertex: IVec2) -> Option<usize> {
+        let inside = vertex.cmplt(self.extent).all();
+        inside.then(|| vertex.y as usize * self.extent.x as usize + vertex.x as usize)
     }
 }
 
@@ -284,7 +338,7 @@ mod tests {
             layout.lattice_bias = 0;
             let none = |_: &Measure| false;
             let mut refiner = Refiner::new(layout, serial(&map), &none);
-            refiner.refine(0, threshold as f64);
+            refiner.refine(0, threshold as f64, |_| ());
             let mesh: BTreeSet<_> = refiner.leaves().iter().map(|leaf| {
                 let t = leaf.triangle;
                 [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y]
@@ -300,7 +354,7 @@ mod tests {
             let none = |_: &Measure| false;
             let mut refiner = Refiner::new(layout, serial(&map), &none);
             for level in (0..layout.levels).rev() {
-                refiner.refine(level, 10.0 * (1 << level) as f64);
+                refiner.refine(level, 10.0 * (1 << level) as f64, |_| ());
                 let size = layout.patch_size(level) as i32;
                 let [nx, nz] = layout.patches(level).map(|n| n as i32);
                 let covered = ivec2(nx, nz) * size;
@@ -311,7 +365,7 @@ mod tests {
                 let on_border = |p: IVec2, q: IVec2| p.x == q.x && (p.x == 0 || p.x == covered.x) || p.y == q.y && (p.y == 0 || p.y == covered.y);
                 let border_edges = leaves.iter().flat_map(|l| [(l.triangle.a, l.triangle.b), (l.triangle.b, l.triangle.c), (l.triangle.c, l.triangle.a)]).filter(|&(p, q)| on_border(p, q)).count();
                 // V - E + F = 1 with E = (3 F + border) / 2: no T-junction, no stray vertex.
-                let (v, f) = (refiner.vertices_within(covered) as i64, leaves.len() as i64);
+                let (v, f) = (refiner.vertices(level) as i64, leaves.len() as i64);
                 prop_assert_eq!(2 * v - (3 * f + border_edges as i64) + 2 * f, 2);
             }
         }
@@ -327,7 +381,7 @@ mod tests {
         let layout = Layout::new([16, 16], 16, 16).unwrap();
         let rule = shoreline(Some(0.0));
         let mut refiner = Refiner::new(layout, serial(&map), &rule);
-        refiner.refine(0, 1000.0);
+        refiner.refine(0, 1000.0, |_| ());
         let crossing: Vec<_> = refiner
             .leaves()
             .iter()

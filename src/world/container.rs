@@ -358,7 +358,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_world_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert!(World::open(Box::new(bytes)).is_err());
+            prop_assert!(World::open(Box::new(bytes), "test").is_err());
         }
 
         #[test]
@@ -369,7 +369,7 @@ mod tests {
             prop_assert!(table(&bytes).is_err(), "flipped bit {bit} of byte {at}");
             let mut short = file();
             short.truncate(short.len() - 1 - cut.min(short.len() - 1));
-            prop_assert!(World::open(Box::new(short)).is_err());
+            prop_assert!(World::open(Box::new(short), "test").is_err());
         }
     }
 }

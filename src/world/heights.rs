@@ -32,6 +32,23 @@ impl HeightGrid {
         self.heights[self.index(x, z)]
     }
 
+    /// The height at a position in samples, bilinear between the lattice's; beyond the rectangle
+    /// its edge goes on.
+    pub fn between_samples(&self, x: f64, z: f64) -> f64 {
+        let place = |samples: f64, first: i32, count: u32| {
+            let last = (first + count as i32 - 1) as f64;
+            let place = (samples / self.rect.stride as f64).clamp(first as f64, last);
+            let low = place.floor().min(last - 1.0).max(first as f64);
+            (low as i32, place - low)
+        };
+        let (column, u) = place(x, self.rect.x0, self.rect.width);
+        let (row, v) = place(z, self.rect.z0, self.rect.height);
+        let at = |dx, dz| self.at(column + dx, row + dz) as f64;
+        let north = at(0, 0) * (1.0 - u) + at(1, 0) * u;
+        let south = at(0, 1) * (1.0 - u) + at(1, 1) * u;
+        north * (1.0 - v) + south * v
+    }
+
     fn index(&self, x: i32, z: i32) -> usize {
         let (column, row) = ((x - self.rect.x0) as usize, (z - self.rect.z0) as usize);
         debug_assert!(column < self.rect.width as usize && row < self.rect.height as usize);

@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 pub const APRON: i32 = 2;
 /// Most levels a world may have.
 pub const MAX_LEVELS: u8 = 20;
+/// Most cells along a side of a world, or of its coarsest patches.
+const MAX_CELLS: u64 = 1 << 28;
+/// Coarsest patches are always in memory.
+const MAX_COARSEST_PATCHES: u64 = 1024;
 /// Most heights in one section; bounds the memory that a file can ask for.
 pub const MAX_SECTION_SAMPLES: u64 = 1 << 26;
 
@@ -162,12 +166,18 @@ impl Layout {
                 self.lattice_bias
             ));
         }
-        let widest = self.size_cells[0].max(self.size_cells[1]) as u64;
-        let covered = (self.patch_cells as u64) << (self.levels - 1);
-        if self.size_cells.contains(&0) || widest > covered || covered > 1 << 28 {
+        let coarsest_size = (self.patch_cells as u64) << (self.levels - 1);
+        let largest = self.size_cells[0].max(self.size_cells[1]) as u64;
+        if self.size_cells.contains(&0) || largest > MAX_CELLS || coarsest_size > MAX_CELLS {
             return wrong(format!(
-                "{} x {} cells; 1 to {covered} a side are expected with {} levels",
+                "{} x {} cells in {} levels; 1 to {MAX_CELLS} a side are expected",
                 self.size_cells[0], self.size_cells[1], self.levels
+            ));
+        }
+        if self.patch_count(self.coarsest()) > MAX_COARSEST_PATCHES {
+            return wrong(format!(
+                "{} coarsest patches; at most {MAX_COARSEST_PATCHES} are expected (more levels)",
+                self.patch_count(self.coarsest())
             ));
         }
         let largest = (0..self.levels)
@@ -226,6 +236,12 @@ impl Layout {
     pub fn patches(&self, level: u8) -> [u32; 2] {
         self.size_cells
             .map(|cells| cells.div_ceil(self.patch_size(level)))
+    }
+
+    /// The patches of a level, row by row.
+    pub fn keys(&self, level: u8) -> impl Iterator<Item = PatchKey> + use<> {
+        let [nx, nz] = self.patches(level);
+        (0..nz).flat_map(move |z| (0..nx).map(move |x| PatchKey::new(level, x, z)))
     }
 
     pub fn patch_count(&self, level: u8) -> u64 {

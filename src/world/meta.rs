@@ -75,11 +75,13 @@ impl Meta {
 
     fn check(&self) -> Result<(), FormatError> {
         self.layout.check()?;
-        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let positive = |value: f64| (1e-9..=1e9).contains(&value);
         let not_negative = |value: f64| value.is_finite() && value >= 0.0;
         let [low, high] = self.height_range;
         // Heights in morph units must fit an i32 with room for a difference.
         let largest = i32::MAX / 2 / self.layout.height_units();
+        // No error and no patch is larger than the whole range; a step covers rounding.
+        let range_m = (high as f64 - low as f64 + 1.0) * self.height_step_m;
         let sound = self.spacing_m.iter().all(|&spacing| positive(spacing))
             && positive(self.height_step_m)
             && low <= high
@@ -88,9 +90,9 @@ impl Meta {
             && self.sea_level_m.is_none_or(f64::is_finite)
             && self.levels.len() == self.layout.levels as usize
             && self.levels.iter().all(|level| {
-                not_negative(level.max_error_m)
-                    && not_negative(level.threshold)
-                    && not_negative(level.tallest_patch_m)
+                not_negative(level.threshold)
+                    && (0.0..=range_m).contains(&level.max_error_m)
+                    && (0.0..=range_m).contains(&level.tallest_patch_m)
             });
         if sound {
             Ok(())

@@ -39,6 +39,8 @@ impl ReadAt for Vec<u8> {
 /// An open world: its facts and where each chunk lies.
 pub struct World {
     pub meta: Meta,
+    /// What errors call it: the file's path.
+    pub name: String,
     source: Box<dyn ReadAt>,
     entries: HashMap<ChunkId, Entry>,
     order: Vec<ChunkId>,
@@ -52,6 +54,8 @@ pub struct Section {
     /// First patch and one past the last, [x0, z0, x1, z1].
     pub area: [u32; 4],
     pub patches: Vec<PatchRecord>,
+    /// Bytes in memory; heights shared with another level count there too.
+    pub bytes: usize,
 }
 
 impl Section {
@@ -60,21 +64,11 @@ impl Section {
         let [x0, z0, x1, _] = self.area;
         &self.patches[((key.z - z0) * (x1 - x0) + key.x - x0) as usize]
     }
-
-    /// Bytes in memory; heights shared with another level count there too.
-    pub fn bytes(&self) -> usize {
-        let trees: usize = self
-            .patches
-            .iter()
-            .flat_map(|p| &p.trees)
-            .map(|t| t.bytes().len())
-            .sum();
-        self.heights.heights.len() * 4 + self.patches.len() * size_of::<PatchRecord>() + trees
-    }
 }
 
 impl World {
-    pub fn open(source: Box<dyn ReadAt>) -> Result<Self, FormatError> {
+    /// Opens a world that errors will call `name`.
+    pub fn open(source: Box<dyn ReadAt>, name: impl Into<String>) -> Result<Self, FormatError> {
         let file_bytes = source.len();
         let mut header = vec![0; container::HEADER_BYTES.min(file_bytes as usize)];
         source.read_at(0, &mut header)?;
@@ -88,16 +82,11 @@ impl World {
         if entries.len() != order.len() {
             return Err(FormatError::new("two chunks of the same name"));
         }
-        let id = ChunkId {
-            kind: ChunkKind::Meta,
-            level: 0,
-            x: 0,
-            z: 0,
-        };
-        let bytes = read_chunk(source.as_ref(), &entries, id, MAX_META_BYTES)?;
+        let bytes = read_chunk(source.as_ref(), &entries, META_CHUNK, MAX_META_BYTES)?;
         let meta = Meta::from_bytes(&bytes)?;
         Ok(World {
             meta,
+            name: name.into(),
             source,
             entries,
             order,
@@ -114,7 +103,7 @@ impl World {
         chunks.map(|entry| entry.stored_bytes as u64).sum()
     }
 
-    /// Reads every chunk and compares its checksum.
+    /// Reads every chunk of a known kind and compares its checksum.
     pub fn check_all_chunks(&self) -> Result<(), FormatError> {
         self.order.iter().try_for_each(|id| {
             let entry = &self.entries[id];
@@ -125,6 +114,57 @@ impl World {
                 Err(name_chunk(*id)(FormatError::new("its checksum differs")))
             }
         })
+    }
+
+    /// Reads the global repository, coarsest level first.
+    pub fn read_repository(&self) -> Result<Vec<Section>, FormatError> {
+        let layout = &self.meta.layout;
+        let mut sections: Vec<Section> = Vec::new();
+        for level in (layout.stream_levels..layout.levels).rev() {
+            let coarser = sections.last().map(|section| &section.heights);
+            let section = self.read_section(SectionKey { level, x: 0, z: 0 }, coarser)?;
+            sections.push(section);
+        }
+        Ok(sections)
+    }
+
+    /// The full-resolution heights of one stream patch; `repository` are those of the
+    /// repository's finest level. In a world without stream patches they are the answer.
+    pub fn read_finest(
+        &self,
+        stream_patch: PatchKey,
+        repository: &Arc<HeightGrid>,
+    ) -> Result<Arc<HeightGrid>, FormatError> {
+        let mut grid = repository.clone();
+        for level in (0..self.meta.layout.stream_levels).rev() {
+            let key = SectionKey {
+                level,
+                x: stream_patch.x,
+                z: stream_patch.z,
+            };
+            grid = self.read_heights(key, Some(&grid))?;
+        }
+        Ok(grid)
+    }
+
+    /// The height in steps at a position in samples, from the finest heights, read here and now.
+    pub fn read_height(&self, x: f64, z: f64) -> Result<f64, FormatError> {
+        let layout = &self.meta.layout;
+        let repository = self.read_repository()?;
+        let mut grid = repository
+            .last()
+            .expect("at least the coarsest level")
+            .heights
+            .clone();
+        if let Some(level) = layout.stream_levels.checked_sub(1) {
+            let size = layout.patch_size(level) as f64;
+            let [nx, nz] = layout.patches(level);
+            let patch =
+                |samples: f64, count: u32| ((samples / size).max(0.0) as u32).min(count - 1);
+            let stream_patch = PatchKey::new(level, patch(x, nx), patch(z, nz));
+            grid = self.read_finest(stream_patch, &grid)?;
+        }
+        Ok(grid.between_samples(x, z))
     }
 
     /// Reads one section. `coarser` holds the heights of the next coarser level there; only the
@@ -142,12 +182,25 @@ impl World {
         let limit = topology::largest_chunk(count, depth);
         let bytes = read_chunk(self.source.as_ref(), &self.entries, id, limit)?;
         let patches = topology::decode(&bytes, count, depth).map_err(name_chunk(id))?;
+        let [low, high] = self.meta.height_range;
+        if patches
+            .iter()
+            .any(|patch| patch.min < low || patch.max > high)
+        {
+            return Err(name_chunk(id)(FormatError::new(
+                "a patch beyond the world's heights",
+            )));
+        }
         let heights = self.read_heights(key, coarser)?;
+        let trees = patches.iter().flat_map(|patch| &patch.trees);
+        let tree_bytes: usize = trees.map(|tree| tree.bytes().len()).sum();
+        let bytes = heights.heights.len() * 4 + size_of_val(&patches[..]) + tree_bytes;
         Ok(Section {
             key,
             heights,
             area,
             patches,
+            bytes,
         })
     }
 
@@ -171,9 +224,28 @@ impl World {
         )?;
         let grid =
             heights::decode(&bytes, rect, coarser.map(Arc::as_ref)).map_err(name_chunk(id))?;
+        // Everything after relies on heights that fit the vertices.
+        let [low, high] = self.meta.height_range;
+        if grid
+            .heights
+            .iter()
+            .any(|height| !(low..=high).contains(height))
+        {
+            return Err(name_chunk(id)(FormatError::new(
+                "a height beyond the world's heights",
+            )));
+        }
         Ok(Arc::new(grid))
     }
 }
+
+/// Where the facts are.
+pub const META_CHUNK: ChunkId = ChunkId {
+    kind: ChunkKind::Meta,
+    level: 0,
+    x: 0,
+    z: 0,
+};
 
 /// The chunk of a kind that belongs to a section.
 pub fn chunk_of(kind: ChunkKind, key: SectionKey) -> ChunkId {

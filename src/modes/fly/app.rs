@@ -4,7 +4,7 @@ use super::bindings::{self, Action};
 use super::controller::{FlyCamera, Held};
 use crate::error::{Error, Result};
 use crate::modes::cli::ViewArgs;
-use crate::modes::{pose_of, start_pose};
+use crate::modes::first_pose;
 use crate::overlay::input::OverlayInput;
 use crate::overlay::{Overlay, OverlayView};
 use crate::render::painter::Painter;
@@ -146,6 +146,8 @@ struct Running {
     began: Instant,
     last_frame: Instant,
     frame_ms: f64,
+    /// The largest error of level 0.
+    finest_error_m: f64,
     stats: Stats,
 }
 
@@ -165,10 +167,7 @@ impl Running {
         let scene = Scene::for_window(&gpu, start.world.clone(), &surface)?;
         let settings = start.settings.clone();
         let exaggeration = settings.lod.exaggeration;
-        let pose = match &start.camera {
-            None => start_pose(&start.world.meta, exaggeration),
-            Some(camera) => pose_of(camera, |x, z| scene.ground_height_m(x, z, exaggeration)),
-        };
+        let pose = first_pose(start.camera.as_ref(), &start.world, exaggeration)?;
         let overlay = Overlay::new();
         let input = OverlayInput::new(&overlay, &window);
         Ok(Running {
@@ -187,6 +186,7 @@ impl Running {
             began: Instant::now(),
             last_frame: Instant::now(),
             frame_ms: 0.0,
+            finest_error_m: start.world.meta.levels[0].max_error_m,
             stats: Stats::default(),
         })
     }
@@ -372,8 +372,10 @@ impl Running {
         };
         let exaggeration = self.settings.lod.exaggeration;
         let clearance = self.settings.clearance_m;
+        // The mesh may lie above the ground by its error.
+        let error_m = self.finest_error_m * exaggeration;
         let floor = |x, z| match clearance {
-            Some(clearance) => self.scene.ground_height_m(x, z, exaggeration) + clearance,
+            Some(clearance) => self.scene.ground_height_m(x, z, exaggeration) + error_m + clearance,
             None => f64::NEG_INFINITY,
         };
         self.camera.advance(&held, seconds, floor);

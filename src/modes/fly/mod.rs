@@ -5,7 +5,7 @@ pub mod bindings;
 pub mod controller;
 
 use super::cli::ViewArgs;
-use super::{flight, open_shared, pose_of, settings, start_pose};
+use super::{first_pose, flight, open_shared, settings};
 use crate::error::Result;
 use crate::render::Gpu;
 use crate::scene::Scene;
@@ -47,12 +47,8 @@ fn fly_without_display(
     camera: Option<&CameraArg>,
 ) -> Result<()> {
     let gpu = Gpu::open(&args.adapter)?;
-    let exaggeration = settings.lod.exaggeration;
+    let start = first_pose(camera, &world, settings.lod.exaggeration)?;
     let mut scene = Scene::for_pictures(&gpu, world)?;
-    let start = camera.map_or_else(
-        || start_pose(&scene.world().meta, exaggeration),
-        |camera| pose_of(camera, |x, z| scene.ground_height_m(x, z, exaggeration)),
-    );
     let folder = Path::new(PICTURE_FOLDER);
     let written = flight::fly_headless(&gpu, &mut scene, &start, settings, folder)?;
     for path in &written {

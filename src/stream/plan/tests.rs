@@ -32,6 +32,7 @@ fn section(layout: &Layout, key: SectionKey) -> Section {
             heights: vec![0],
         }),
         area,
+        bytes: 4,
         patches: vec![record; ((area[2] - area[0]) * (area[3] - area[1])) as usize],
     }
 }
@@ -142,6 +143,17 @@ fn what_fails_is_said_once_and_tried_again_after_growing_pauses() {
 }
 
 #[test]
+fn a_failure_that_nobody_wants_any_more_is_forgotten() {
+    let mut plan = plan(PlanLimits::default());
+    for job in plan.next_jobs(&[want(PatchKey::new(3, 1, 1))], 0.0) {
+        plan.arrive(work(job, true), 0.0);
+    }
+    assert_eq!(plan.stats().failed, 1);
+    plan.next_jobs(&[], FIRST_PAUSE_S + FORGET_AFTER_S + 0.1);
+    assert_eq!(plan.stats().failed, 0);
+}
+
+#[test]
 fn an_arrival_that_nobody_waits_for_is_dropped() {
     let mut plan = plan(PlanLimits::default());
     let key = PatchKey::new(3, 1, 1);
@@ -149,7 +161,8 @@ fn an_arrival_that_nobody_waits_for_is_dropped() {
     let [Job::Build { .. }] = &jobs[..] else {
         panic!("its sections are in the repository: {jobs:?}")
     };
-    plan.refused(key, 0.0);
+    // The patch is forgotten while a worker is on it.
+    plan.patches.remove(&key);
     for job in jobs {
         assert!(plan.arrive(work(job, false), 0.0).is_none());
     }
@@ -169,7 +182,7 @@ proptest! {
             let keys: Vec<PatchKey> = (0..3).map(|i| PatchKey::new(level, (x + i) % 4, z % 4)).collect();
             plan.touch(&keys, frame);
             if plan.is_full() {
-                let gone = plan.evict(4, frame);
+                let gone = plan.evict(4);
                 prop_assert!(gone.iter().all(|key| !keys.contains(key) && key.level < layout().coarsest()));
             }
             let wants: Vec<Want> = keys.iter().filter(|&&key| !plan.is_loaded(key)).map(|&key| want(key)).collect();
@@ -177,7 +190,7 @@ proptest! {
             let stats = plan.stats();
             prop_assert_eq!(stats.jobs_in_flight, at_work.len());
             prop_assert!(stats.jobs_in_flight <= limits.max_jobs);
-            prop_assert!(plan.patches.len() <= limits.max_patches);
+            prop_assert!(plan.occupied() <= limits.max_patches);
             // Some workers are slow, some fail.
             let answered = if luck < 3 { 0 } else { at_work.len().min(luck as usize) };
             for job in at_work.drain(..answered).collect::<Vec<_>>() {
