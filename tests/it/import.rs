@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use highfell::import::{ImportOptions, MAX_UNITS, Source, load};
+use highfell::import::{ImportOptions, MAX_UNITS, load};
+use highfell::source::Source;
 
 /// Name, width, height, lowest and highest metre, voids, coordinate system, spacing as declared.
 type Row = (
