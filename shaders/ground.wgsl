@@ -216,14 +216,18 @@ struct Face {
 // Green where the ground shows its face, red where a back face comes first: by more than half a
 // hundredth of the distance. Corners are snapped to fractions of a pixel before they are filled,
 // which turns some triangles smaller than a pixel over; their neighbours then cover the pixel at
-// nearly the same depth. Under the ground, faces are further apart than that.
+// nearly the same depth: as nearly as depth differs from one pixel to the next, which is much on
+// a crest. Under the ground, faces are further apart than that.
 @fragment
 fn fs_hole(g: Ground, @builtin(front_facing) front: bool) -> Face {
+    // Derivatives first: they need all four pixels of a quad.
+    let a_pixel_further = fwidth(g.position.z);
     cut(g);
     // Back faces of skirts are never drawn, so they neither cover nor betray anything.
     if g.skirt == 1u && !front {
         discard;
     }
-    let depth = g.position.z * select(0.995, 1.0, front);
+    let behind = max(g.position.z * 0.995 - a_pixel_further, 0.0);
+    let depth = select(behind, g.position.z, front);
     return Face(vec4f(f32(!front), f32(front), 0.0, 1.0), depth);
 }
