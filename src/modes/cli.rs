@@ -88,6 +88,10 @@ pub struct ViewArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  highfell fly nice.hfw
+  highfell fly nice.hfw --camera 20000,+300,60000,0,-10 --view wireframe")]
 pub struct FlyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
@@ -169,6 +173,10 @@ pub struct ShotArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  highfell inspect nice.hfw
+  highfell inspect nice.hfw --json")]
 pub struct InspectArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,

@@ -24,10 +24,11 @@ use std::sync::Arc;
 /// Parses the command line and does what it says.
 pub fn run() -> Result<()> {
     let cli = Cli::parse();
+    // What the Vulkan loader says of missing drivers comes back as an error of ours.
     let default_level = if cli.verbose {
         "highfell=debug,warn"
     } else {
-        "highfell=warn,error"
+        "highfell=warn,wgpu_hal::vulkan::instance=off,error"
     };
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(default_level))
         .format(|out, record| {
