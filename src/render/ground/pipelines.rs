@@ -1,0 +1,132 @@
+//! The pipelines of the ground, one a view and one more for patches that are cut, and what they
+//! read.
+
+use super::super::gpu::Gpu;
+use super::super::pipeline::{self, PipelineSpec};
+use super::PatchInstance;
+use crate::settings::View;
+use crate::terrain::mesh::PatchVertex;
+use std::collections::HashMap;
+
+pub fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
+    let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility,
+        ty,
+        count: None,
+    };
+    let texture = wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable: true },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let storage = wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Storage { read_only: true },
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    gpu.device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("ground"),
+            entries: &[
+                entry(0, wgpu::ShaderStages::FRAGMENT, texture),
+                entry(
+                    1,
+                    wgpu::ShaderStages::FRAGMENT,
+                    wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
+                ),
+                entry(2, wgpu::ShaderStages::VERTEX, storage),
+                entry(3, wgpu::ShaderStages::VERTEX, storage),
+            ],
+        })
+}
+
+pub fn bind_group(
+    gpu: &Gpu,
+    layout: &wgpu::BindGroupLayout,
+    atlas: &wgpu::Texture,
+    vertices: &wgpu::Buffer,
+    indices: &wgpu::Buffer,
+) -> wgpu::BindGroup {
+    let sampler = gpu.device.create_sampler(&wgpu::SamplerDescriptor {
+        label: Some("normals"),
+        mag_filter: wgpu::FilterMode::Linear,
+        min_filter: wgpu::FilterMode::Linear,
+        ..Default::default()
+    });
+    let view = atlas.create_view(&Default::default());
+    let resources = [
+        wgpu::BindingResource::TextureView(&view),
+        wgpu::BindingResource::Sampler(&sampler),
+        vertices.as_entire_binding(),
+        indices.as_entire_binding(),
+    ];
+    let entries: Vec<_> = (0..)
+        .zip(resources)
+        .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
+        .collect();
+    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("ground"),
+        layout,
+        entries: &entries,
+    })
+}
+
+pub fn create(
+    gpu: &Gpu,
+    globals: &wgpu::BindGroupLayout,
+    group: &wgpu::BindGroupLayout,
+    format: wgpu::TextureFormat,
+) -> HashMap<(View, bool), wgpu::RenderPipeline> {
+    let module = pipeline::shader(gpu, "ground", include_str!("../../../shaders/ground.wgsl"));
+    let layout = pipeline::layout(gpu, "ground", &[globals, group]);
+    let per_vertex = wgpu::vertex_attr_array![0 => Uint16x2, 1 => Sint32x2];
+    let per_patch = wgpu::vertex_attr_array![
+        2 => Sint32x2, 3 => Sint32, 4 => Uint32, 5 => Float32x4, 6 => Uint32x2, 7 => Uint32, 8 => Uint32
+    ];
+    let vertices = wgpu::VertexBufferLayout {
+        array_stride: size_of::<PatchVertex>() as u64,
+        step_mode: wgpu::VertexStepMode::Vertex,
+        attributes: &per_vertex,
+    };
+    let instances = wgpu::VertexBufferLayout {
+        array_stride: size_of::<PatchInstance>() as u64,
+        step_mode: wgpu::VertexStepMode::Instance,
+        attributes: &per_patch,
+    };
+    let one = |view: View, cut: bool| {
+        let fragment = match view {
+            View::Shaded => "fs_shaded",
+            View::Wireframe => "fs_wireframe",
+            View::Level => "fs_level",
+            View::Hole => "fs_hole",
+        };
+        let (vertex, buffers): (_, &[_]) = if view == View::Wireframe {
+            ("vs_pulled", &[Some(instances.clone())])
+        } else {
+            (
+                "vs_indexed",
+                &[Some(vertices.clone()), Some(instances.clone())],
+            )
+        };
+        let spec = PipelineSpec {
+            label: "ground",
+            layout: &layout,
+            module: &module,
+            vertex,
+            fragment,
+            buffers,
+            constants: &[("CUT", cut as u32 as f64)],
+            cull: view != View::Hole,
+            blend: None,
+            writes_depth: true,
+            format,
+        };
+        pipeline::create(gpu, &spec)
+    };
+    let keys = View::ALL
+        .into_iter()
+        .flat_map(|view| [(view, false), (view, true)]);
+    keys.map(|(view, cut)| ((view, cut), one(view, cut)))
+        .collect()
+}
