@@ -3,8 +3,7 @@
 //! The files lie outside the project (`HIGHFELL_DATA` names their folder); without them the
 //! tests say that they were skipped.
 
-use std::path::{Path, PathBuf};
-
+use crate::common::data_folder;
 use highfell::import::{ImportOptions, MAX_UNITS, load};
 use highfell::source::Source;
 
@@ -98,20 +97,6 @@ fn undeclared_voids_make_no_pit() {
     let source = load(&path, &ImportOptions::default()).unwrap();
     assert_eq!(source.info.voids, 282);
     assert!(source.info.min_m > -1000.0 && source.info.max_m == 1909.0);
-}
-
-fn data_folder() -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("HIGHFELL_DATA") else {
-        eprintln!("SKIPPED: HIGHFELL_DATA is not set, so no real elevation file was read");
-        return None;
-    };
-    let folder = Path::new(&folder);
-    assert!(
-        folder.is_dir(),
-        "HIGHFELL_DATA names {}, which is no folder",
-        folder.display()
-    );
-    Some(folder.to_owned())
 }
 
 fn check(row: &Row, source: &Source) {

@@ -1,4 +1,15 @@
-//! All tests that need the built program, files, a GPU or a window; one binary.
+//! All tests that need the built program, files, a GPU or a window; one binary, so that the
+//! library is linked once and the built-in world is compiled once.
+//!
+//! The pictures come from a software adapter, the same on every machine. `HIGHFELL_DATA` names a
+//! folder of real elevation files; tests that need one say so when they are skipped.
 
+mod cli;
+mod common;
+mod holes;
 mod import;
+mod layers;
+mod pictures;
+mod shaders;
 mod window;
+mod world;
