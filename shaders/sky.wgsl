@@ -22,9 +22,10 @@ fn fs_sky(pixel: Pixel) -> @location(0) vec4f {
     let disc = smoothstep(0.99985, 0.99993, towards_sun) * 6.0 + pow(max(towards_sun, 0.0), 900.0) * 0.8;
     var color = sky(direction) + vec3f(1.0, 0.92, 0.78) * disc;
     if direction.y < 0.0 {
-        // Under the horizon: haze that darkens downwards, or the sea.
+        // Under the horizon: haze that darkens downwards, or the sea, as far away as its plane is.
         let nothing = sky(vec3f(direction.x, 0.0, direction.z)) * mix(1.0, 0.45, smoothstep(0.0, 0.5, -direction.y));
-        color = select(nothing, DEEP_WATER, globals.has_sea == 1u);
+        let away = max(globals.eye_height_m - globals.sea_m, 0.0) / max(-direction.y, 1e-6);
+        color = select(nothing, fogged(DEEP_WATER, direction * min(away, 1e7)), globals.has_sea == 1u);
     }
     return encode(color);
 }

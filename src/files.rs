@@ -10,17 +10,17 @@ use std::path::Path;
 
 /// Opens a world; what is wrong with it comes back in one line that names the file.
 pub fn open_world(path: &Path) -> Result<World> {
-    let file = File::open(path).map_err(|error| Error::io(path, "cannot be opened", error))?;
-    let facts = file
-        .metadata()
-        .map_err(|error| Error::io(path, "cannot be read", error))?;
+    let cannot = |error| Error::io(path, "cannot be opened", error);
+    // Opening a pipe would wait for its other end.
+    let facts = std::fs::metadata(path).map_err(cannot)?;
     if !facts.is_file() {
         return Err(Error::file(
             path,
-            "a directory or a device",
+            "a folder or a device",
             "a world file (.hfw)",
         ));
     }
+    let file = File::open(path).map_err(cannot)?;
     let source = FileSource {
         file,
         len: facts.len(),
@@ -48,7 +48,11 @@ pub fn write_beside(
     path: &Path,
     write: impl FnOnce(&mut std::io::BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> Result<()> {
-    let failed = |error| Error::io(path, "cannot be written", error);
+    // Names of temporary files in an error would only puzzle.
+    let failed = |error: std::io::Error| Error::io(path, "cannot be written", error.kind().into());
+    // What a link points to is replaced, not the link.
+    let real = path.canonicalize();
+    let path = real.as_deref().unwrap_or(path);
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -4,10 +4,10 @@
 //! All become NaN here, at the moment a sample is read, so that nothing later needs to know.
 //!
 //! - Zero is a height unless the file declares it void.
-//! - No height on Earth is at or below -32767 m, so signed samples there are voids, declared or
-//!   not; unsigned samples are voids only where declared.
+//! - Exactly -32768 is SRTM's void wherever samples have a sign, declared or not; every other
+//!   number is a height unless it is declared void, however deep it lies.
 
-const LOWEST_HEIGHT: f64 = -32767.0;
+const SRTM_VOID: f64 = -32768.0;
 /// Beyond it a number is a writer's 'largest float', not a height.
 const ABSURD: f64 = 1e30;
 
@@ -44,7 +44,7 @@ impl VoidRule {
     }
 
     pub fn apply(&self, sample: f64) -> f64 {
-        let undeclared = self.signed && sample <= LOWEST_HEIGHT || sample.abs() >= ABSURD;
+        let undeclared = self.signed && sample == SRTM_VOID || sample.abs() >= ABSURD;
         let declared = self.declared.is_some_and(|d| self.same(sample, d));
         if undeclared || declared {
             f64::NAN

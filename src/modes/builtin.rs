@@ -13,6 +13,7 @@ use crate::terrain::height_map::HeightMap;
 use crate::terrain::talus;
 use crate::world::{SourceInfo, World, container};
 use rayon::prelude::*;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const SAMPLES: u32 = 2049;
@@ -32,15 +33,27 @@ pub fn open() -> Result<World> {
             Err(error) => log::warn!("{error}; it is made again"),
         }
     }
+    let bar = ProgressBar::new("Making the built-in world (once)", false);
+    let (writer, _) = compile(&source(SAMPLES), &options(), |progress| bar.set(progress))?;
+    bar.finish();
+    let mut bytes = Vec::new();
+    let failed = |error| Error::io(&path, "cannot be made", error);
+    writer.write(&mut bytes).map_err(failed)?;
+    if let Err(error) = store(&path, &bytes) {
+        log::warn!(
+            "{error}; it will be made again next time (set XDG_CACHE_HOME to a folder that can be written)"
+        );
+    }
+    World::open(Box::new(bytes), path.display().to_string())
+        .map_err(|error| files::bad_world(&path, error))
+}
+
+fn store(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::io(folder, "cannot be created", error))?;
     }
-    let bar = ProgressBar::new("Making the built-in world (once)", false);
-    let (writer, _) = compile(&source(SAMPLES), &options(), |progress| bar.set(progress))?;
-    bar.finish();
-    files::write_world(&path, writer)?;
-    open_sound(&path)
+    files::write_beside(path, |out| out.write_all(bytes))
 }
 
 /// The archipelago as a source of `samples` samples a side.

@@ -54,13 +54,13 @@ pub struct ViewArgs {
     #[arg(long, value_enum, default_value_t = View::Shaded)]
     pub view: View,
     /// Vertical field of view in degrees, 5 to 150
-    #[arg(long, value_name = "DEGREES", default_value_t = 60.0, value_parser = within::<5, 150>)]
+    #[arg(long, value_name = "DEGREES", default_value_t = 60.0, allow_hyphen_values = true, value_parser = within::<5, 150>)]
     pub fov: f64,
     /// Draw heights this many times as high, at most 100
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = exaggeration)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, allow_hyphen_values = true, value_parser = exaggeration)]
     pub exaggerate: f64,
     /// Largest error on screen, in pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 2.0, value_parser = positive)]
+    #[arg(long, value_name = "PIXELS", default_value_t = 2.0, allow_hyphen_values = true, value_parser = positive)]
     pub pixel_error: f64,
     /// Distances in metres at which levels 0, 1, ... end, instead of the pixel error
     #[arg(long, value_name = "M,M,...", value_delimiter = ',', value_parser = positive)]
@@ -116,7 +116,7 @@ pub struct CompileArgs {
     pub output: Option<PathBuf>,
     /// Largest error of the finest level in metres; by default an eighth of the spacing, but no
     /// less than the height step
-    #[arg(long, value_name = "M", value_parser = positive)]
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
     pub error: Option<f64>,
     /// Where the sea stands, in metres; no sea without it
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = finite)]
@@ -125,13 +125,13 @@ pub struct CompileArgs {
     #[arg(long, value_name = "CELLS", default_value_t = 32)]
     pub patch_cells: u32,
     /// Metres between samples, or X,Z; overrides what the file says
-    #[arg(long, value_name = "M", value_parser = spacing)]
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = spacing)]
     pub spacing: Option<Pair>,
     /// Metres a unit of the file's heights
-    #[arg(long, value_name = "M", value_parser = positive)]
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
     pub height_scale: Option<f64>,
     /// Metres a stored height step, for heights that are not integers
-    #[arg(long, value_name = "M", value_parser = positive)]
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
     pub height_step: Option<f64>,
     /// Overwrite the output
     #[arg(long)]
@@ -163,7 +163,7 @@ pub struct ShotArgs {
     #[arg(long, value_name = "JSON")]
     pub stats: Option<PathBuf>,
     /// Give up (exit code 1) when streaming takes longer, in seconds
-    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = not_negative)]
+    #[arg(long, value_name = "S", default_value_t = 60.0, allow_hyphen_values = true, value_parser = not_negative)]
     pub settle_timeout: f64,
     /// Overwrite the outputs
     #[arg(long)]

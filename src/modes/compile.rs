@@ -10,12 +10,15 @@ use crate::world::Meta;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Patches of so many cells never have more vertices than 16-bit indices can name.
+const LARGEST_FLOWN_PATCH: u32 = 64;
+
 pub fn run(args: &CompileArgs) -> Result<()> {
     let output = args
         .output
         .clone()
         .unwrap_or_else(|| default_output(&args.input));
-    check_may_write(&output, args.force)?;
+    check_may_write(&output, args.force, &[&args.input])?;
     let import = ImportOptions {
         spacing_m: args.spacing.map(|pair| pair.0),
         height_scale: args.height_scale,
@@ -98,6 +101,12 @@ fn report(meta: &Meta, output: &Path) {
         eprintln!(
             "{exhausted} patches are rougher than their lattice can follow at this error; --error {:.2} would suit them",
             suggested_error(meta)
+        );
+    }
+    if meta.layout.patch_cells > LARGEST_FLOWN_PATCH {
+        eprintln!(
+            "patches of {} cells may have more vertices than can be drawn; up to {LARGEST_FLOWN_PATCH} never do",
+            meta.layout.patch_cells
         );
     }
     eprintln!("fly over it with: highfell fly {}", output.display());

@@ -1,7 +1,7 @@
 //! `highfell inspect`: what is in a world, as text for a person or JSON for a script.
 
 use super::cli::InspectArgs;
-use super::open_world;
+use super::{open_world, print};
 use crate::error::Result;
 use crate::world::{ChunkKind, World};
 use serde_json::{Value, json};
@@ -13,8 +13,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     } else {
         as_text(&world)
     };
-    println!("{text}");
-    Ok(())
+    print(&text)
 }
 
 /// Everything, under the names that scripts rely on.
@@ -76,8 +75,8 @@ fn as_text(world: &World) -> String {
     let per_sample = bytes.heights as f64 * 8.0 / (columns as f64 * rows as f64);
     let triangles: u64 = meta.levels.iter().map(|level| level.triangles).sum();
     let mut lines = vec![
-        format!("source    {}", source.files.join(", ")),
-        format!("          {} samples without a height, {} filled; {}", source.voids, source.filled, source.crs.as_deref().unwrap_or("no coordinate system")),
+        format!("source    {}", printable(&source.files.join(", "))),
+        format!("          {} samples without a height, {} filled; {}", source.voids, source.filled, printable(source.crs.as_deref().unwrap_or("no coordinate system"))),
         format!("ground    {columns} x {rows} samples, {width:.2} x {depth:.2} km, {:.2} to {:.2} m", source.min_m, source.max_m),
         format!("          spacing {:.3} x {:.3} m, height step {} m, sea {sea}", meta.spacing_m[0], meta.spacing_m[1], meta.height_step_m),
         format!("file      {} bytes: heights {} ({per_sample:.2} bits a sample), topology {} ({:.2} bits a triangle), other {}", bytes.total, bytes.heights, bytes.topology, bytes.topology as f64 * 8.0 / triangles.max(1) as f64, bytes.other()),
@@ -105,6 +104,13 @@ fn as_text(world: &World) -> String {
         ));
     }
     lines.join("\n")
+}
+
+/// A text from a file without what would steer a terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
 }
 
 /// Stored bytes by kind.

@@ -114,6 +114,13 @@ pub fn first_pose(camera: Option<&CameraArg>, world: &World, exaggeration: f64) 
     };
     let mut pose = camera.pose;
     if camera.above_ground {
+        let error_m = world.meta.levels[0].max_error_m * exaggeration;
+        if pose.eye.y < error_m {
+            log::warn!(
+                "+{} m may be under the drawn ground, which is up to {error_m:.1} m off the heights (compile with a smaller --error)",
+                pose.eye.y
+            );
+        }
         pose.eye.y += ground_m(world, pose.eye.x, pose.eye.z, exaggeration)?;
     }
     Ok(pose)
@@ -127,15 +134,40 @@ pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<
     Ok(steps * meta.height_step_m * exaggeration)
 }
 
-/// True when nothing could be overwritten, or may be.
-fn check_may_write(path: &Path, force: bool) -> Result<()> {
-    if path.exists() && !force {
-        return Err(Error::Usage(format!(
-            "{}: exists already; pass --force to overwrite it, or another name with -o",
-            path.display()
-        )));
+/// Refuses what would overwrite something by accident: existing files without `--force`, and
+/// devices, folders and the inputs of the same run whatever is passed.
+fn check_may_write(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
+    let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
+    if std::fs::symlink_metadata(path).is_err() {
+        return Ok(());
+    }
+    if !force {
+        return refuse("exists already; pass --force to overwrite it, or another name with -o");
+    }
+    let Ok(real) = path.canonicalize() else {
+        return refuse("is a link to nowhere; expected the name of a file to write");
+    };
+    if !real.is_file() {
+        return refuse("is a folder or a device; expected the name of a file to write");
+    }
+    let same = |input: &&Path| input.canonicalize().is_ok_and(|input| input == real);
+    if inputs.iter().any(same) {
+        return refuse("is read by this very command; choose another name to write to");
     }
     Ok(())
+}
+
+/// Prints to stdout; whoever closed it (`| head`) has read enough.
+fn print(text: &str) -> Result<()> {
+    use std::io::Write;
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(
+            Path::new("standard output"),
+            "cannot be written",
+            error,
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn list_adapters() -> Result<()> {
@@ -144,8 +176,7 @@ fn list_adapters() -> Result<()> {
         // Says what to install.
         gpu::Gpu::open(&Default::default())?;
     }
-    adapters.iter().for_each(|adapter| println!("{adapter}"));
-    Ok(())
+    print(&adapters.join("\n"))
 }
 
 fn open_shared(path: Option<&Path>) -> Result<Arc<World>> {

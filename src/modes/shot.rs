@@ -13,10 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub fn run(args: &ShotArgs) -> Result<()> {
-    check_may_write(&args.output, args.force)?;
-    if let Some(stats) = &args.stats {
-        check_may_write(stats, args.force)?;
-    }
+    check_outputs(args)?;
     let world = open_shared(args.world.as_deref())?;
     let gpu = Gpu::open(&args.view_args.adapter)?;
     let settings = settings(&args.view_args, &world.meta);
@@ -34,6 +31,31 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     write_png(&args.output, &picture)?;
     eprintln!("wrote {} (--camera {pose})", args.output.display());
     Ok(())
+}
+
+fn check_outputs(args: &ShotArgs) -> Result<()> {
+    let inputs: Vec<&Path> = args.world.as_deref().into_iter().collect();
+    check_may_write(&args.output, args.force, &inputs)?;
+    if args
+        .output
+        .extension()
+        .is_none_or(|ending| !ending.eq_ignore_ascii_case("png"))
+    {
+        return Err(Error::Usage(format!(
+            "{}: pictures are PNG files; expected a name that ends in .png",
+            args.output.display()
+        )));
+    }
+    let Some(stats) = &args.stats else {
+        return Ok(());
+    };
+    if *stats == args.output {
+        return Err(Error::Usage(format!(
+            "{}: is both picture and statistics",
+            stats.display()
+        )));
+    }
+    check_may_write(stats, args.force, &inputs)
 }
 
 /// Writes a PNG beside its place and renames it.

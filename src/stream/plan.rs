@@ -38,7 +38,7 @@ pub struct PlanLimits {
 impl Default for PlanLimits {
     fn default() -> Self {
         PlanLimits {
-            max_jobs: 64,
+            max_jobs: 128,
             max_patches: 3000,
             section_bytes: 512 << 20,
         }

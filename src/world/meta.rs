@@ -88,6 +88,8 @@ impl Meta {
             && low >= -largest
             && high <= largest
             && self.sea_level_m.is_none_or(f64::is_finite)
+            && self.metric == "max"
+            && (0..2).all(|axis| self.summit[axis] <= self.layout.size_cells[axis])
             && self.levels.len() == self.layout.levels as usize
             && self.levels.iter().all(|level| {
                 not_negative(level.threshold)
