@@ -88,7 +88,7 @@ fn a_flipped_byte_is_an_error_or_does_not_matter() {
     let home = Home::new();
     let good = small_world();
     let facts_end = end_of_first_chunk(&good);
-    let (mut refused, mut unsettled, mut drawn) = (0, 0, 0);
+    let (mut refused, mut drawn) = (0, 0);
     let positions = (0..facts_end)
         .step_by(67)
         .chain((facts_end..good.len()).step_by(good.len() / 12));
@@ -107,25 +107,27 @@ fn a_flipped_byte_is_an_error_or_does_not_matter() {
             "shot", "bad.hfw", "--camera", "1500,+300,1500,135,-40", "--size", "64x64",
             "--adapter", "software", "--settle-timeout", "1", "-o", "bad.png", "--force",
         ]);
-        assert!(!shot.stderr.contains("panicked"), "byte {at}: {shot:?}");
-        match shot.code {
-            Some(0) => drawn += 1,
-            Some(1) => {
-                unsettled += 1;
-                assert!(
-                    shot.stderr.contains("did not settle"),
-                    "byte {at}: {shot:?}"
-                );
-                assert!(shot.stderr.contains("chunk"), "byte {at}: {shot:?}");
-            }
-            Some(2) => refused += 1,
-            _ => panic!("byte {at}: {shot:?}"),
+        if shot.code == Some(0) {
+            drawn += 1;
+            continue;
         }
+        let errors: Vec<&str> = shot
+            .stderr
+            .lines()
+            .filter(|line| !line.contains("warn"))
+            .collect();
+        assert_eq!(
+            (shot.code, errors.len()),
+            (Some(2), 1),
+            "byte {at}: {shot:?}"
+        );
+        assert!(
+            errors[0].contains("bad.hfw") && errors[0].contains("chunk"),
+            "{shot:?}"
+        );
+        refused += 1;
     }
-    assert!(
-        refused + unsettled > 6 && unsettled > 2,
-        "{refused} {unsettled} {drawn}"
-    );
+    assert!(refused > 6, "{refused} were refused, {drawn} drawn");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use highfell::compile::{CompileOptions, compile};
-use highfell::import::Source;
 use highfell::modes::builtin;
 use highfell::render::{AdapterChoice, Gpu};
+use highfell::source::Source;
 use highfell::terrain::height_map::HeightMap;
 use highfell::terrain::noise;
 use highfell::world::{SourceInfo, World};
@@ -34,7 +34,7 @@ pub fn built_in_world() -> Arc<World> {
 
 /// Compiles a source and opens the world without a file.
 pub fn in_memory(source: &Source, options: &CompileOptions) -> Arc<World> {
-    let world = World::open(Box::new(world_bytes(source, options)));
+    let world = World::open(Box::new(world_bytes(source, options)), "a world in memory");
     Arc::new(world.expect("a world that was just compiled"))
 }
 

@@ -10,13 +10,11 @@ use std::time::Duration;
 use glam::{DVec3, dvec3};
 use highfell::compile::CompileOptions;
 use highfell::import::{ImportOptions, load};
-use highfell::render::target::PictureTarget;
+use highfell::scene::Scene;
 use highfell::scene::hole_check::{HoleCheck, all_heights};
-use highfell::scene::{Scene, Target};
 use highfell::settings::{Settings, Stats, View};
 use highfell::terrain::camera::Pose;
 use highfell::terrain::height_map::HeightMap;
-use highfell::terrain::holes::HoleTest;
 use highfell::world::{PatchKey, World};
 
 use crate::common::{built_in_world, data_file, gpu, in_memory, rough_source};
@@ -188,16 +186,13 @@ struct Seen {
 struct Ground {
     world: Arc<World>,
     map: HeightMap,
-    test: HoleTest,
     check: HoleCheck,
 }
 
 impl Ground {
     fn of(world: Arc<World>) -> Self {
         let map = all_heights(&world).expect("a sound world");
-        let meta = &world.meta;
         Ground {
-            test: HoleTest::new(map.clone(), meta.spacing_m, meta.height_step_m),
             check: HoleCheck::new(&world, 1.0).expect("a sound world"),
             map,
             world,
@@ -243,6 +238,11 @@ impl Ground {
         }
     }
 
+    /// True when a mesh within `error_m` of the ground is surely below a place.
+    fn is_below(&self, place: DVec3, error_m: f64) -> bool {
+        place.y > self.highest_near(place.x, place.z) + error_m
+    }
+
     /// The highest sample next to a place.
     fn highest_near(&self, x: f64, z: f64) -> f64 {
         let meta = &self.world.meta;
@@ -258,7 +258,6 @@ impl Ground {
 struct Flight<'a> {
     ground: &'a Ground,
     scene: Scene,
-    target: PictureTarget,
     seconds: f64,
 }
 
@@ -267,7 +266,6 @@ impl<'a> Flight<'a> {
         Flight {
             ground,
             scene: Scene::for_pictures(gpu(), ground.world.clone()).expect("a sound world"),
-            target: PictureTarget::new(gpu(), SIZE),
             seconds: 0.0,
         }
     }
@@ -291,17 +289,13 @@ impl<'a> Flight<'a> {
             view: View::Hole,
             ..settings.clone()
         };
-        let target = Target::Picture {
-            target: &self.target,
-            size: SIZE,
-        };
-        let stats = self.scene.frame(gpu(), pose, &view, self.seconds, target);
-        let picture = self.target.read(gpu()).expect("the picture comes back");
+        let picture = self.scene.picture(gpu(), pose, &view, SIZE, self.seconds);
+        let (picture, stats) = picture.expect("the picture comes back");
         let bare = |pixel: &&[u8; 4]| pixel[0] == 0 && pixel[1] == 0;
         let (scene, check) = (&mut self.scene, &self.ground.check);
         let holes = check.count(gpu(), scene, pose, settings, SIZE, self.seconds);
         Seen {
-            decided: self.ground.test.is_above(pose.eye, stats.error_below_eye_m),
+            decided: self.ground.is_below(pose.eye, stats.error_at_eye_m),
             stats,
             without_ground: picture.pixels.iter().filter(bare).count(),
             holes: holes.expect("the picture comes back"),

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use glam::dvec3;
 use highfell::modes::start_pose;
-use highfell::render::target::PictureTarget;
+use highfell::render::Picture;
+use highfell::scene::Scene;
 use highfell::scene::hole_check::HoleCheck;
-use highfell::scene::{Scene, Target};
-use highfell::settings::{Settings, View};
+use highfell::settings::{Settings, Stats, View};
 use highfell::terrain::camera::Pose;
 use highfell::world::{Meta, PatchKey};
 use image::RgbaImage;
@@ -110,14 +110,12 @@ fn settings(view: View, hidden_patch: Option<PatchKey>) -> Settings {
 /// A scene of the built-in world and what takes pictures of it.
 struct Studio {
     scene: Scene,
-    target: PictureTarget,
 }
 
 impl Studio {
     fn new() -> Self {
         Studio {
             scene: Scene::for_pictures(gpu(), built_in_world()).expect("a sound world"),
-            target: PictureTarget::new(gpu(), SIZE),
         }
     }
 
@@ -133,12 +131,7 @@ impl Studio {
 
     fn picture(&mut self, pose: &Pose, settings: &Settings) -> RgbaImage {
         self.settle(pose, settings);
-        let target = Target::Picture {
-            target: &self.target,
-            size: SIZE,
-        };
-        self.scene.frame(gpu(), pose, settings, 0.0, target);
-        let picture = self.target.read(gpu()).expect("the picture comes back");
+        let (picture, _) = self.drawn(pose, settings);
         let bytes = picture.pixels.into_iter().flatten().collect();
         RgbaImage::from_raw(SIZE[0], SIZE[1], bytes).expect("as many bytes as pixels")
     }
@@ -175,11 +168,12 @@ impl Studio {
     }
 
     fn draws(&mut self, pose: &Pose, settings: &Settings) -> u64 {
-        let target = Target::Picture {
-            target: &self.target,
-            size: SIZE,
-        };
-        self.scene.frame(gpu(), pose, settings, 0.0, target).draws
+        self.drawn(pose, settings).1.draws
+    }
+
+    fn drawn(&mut self, pose: &Pose, settings: &Settings) -> (Picture, Stats) {
+        let picture = self.scene.picture(gpu(), pose, settings, SIZE, 0.0);
+        picture.expect("the picture comes back")
     }
 }
 
