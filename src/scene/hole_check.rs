@@ -13,6 +13,10 @@ use crate::world::{FormatError, HeightGrid, World};
 /// A check holds all heights of its world in memory: no more than 1 GiB of them.
 const MOST_SAMPLES: u64 = 1 << 28;
 
+/// Corners are snapped to fractions of a pixel before triangles are filled; what is decided by
+/// less is no hole.
+const SNAP_PX: f64 = 1.0 / 64.0;
+
 /// The full-resolution ground of a world, as rays are tested against it.
 pub struct HoleCheck {
     test: HoleTest,
@@ -45,13 +49,20 @@ impl HoleCheck {
         let (picture, stats) = scene.picture(gpu, pose, &settings, size, seconds)?;
         let (error_m, at_eye_m) = (stats.largest_drawn_error_m, stats.error_at_eye_m);
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
+        let must_hit = |x: f64, y: f64| {
+            let ray = viewpoint.ray(x / size[0] as f64, y / size[1] as f64);
+            self.test.must_hit(pose.eye, ray, error_m, at_eye_m)
+        };
         let is_hole = |(i, pixel): (usize, &[u8; 4])| {
             let (x, y) = (i as u32 % size[0], i as u32 / size[0]);
-            let ray = viewpoint.ray(
-                (x as f64 + 0.5) / size[0] as f64,
-                (y as f64 + 0.5) / size[1] as f64,
-            );
-            pixel[1] == 0 && self.test.must_hit(pose.eye, ray, error_m, at_eye_m)
+            let (x, y) = (x as f64 + 0.5, y as f64 + 0.5);
+            let around = [
+                (0.0, -SNAP_PX),
+                (0.0, SNAP_PX),
+                (-SNAP_PX, 0.0),
+                (SNAP_PX, 0.0),
+            ];
+            pixel[1] == 0 && around.iter().all(|(dx, dy)| must_hit(x + dx, y + dy))
         };
         Ok(picture
             .pixels
