@@ -124,8 +124,13 @@ fn bumps(place_m: vec2f, size_m: f32, pixel_m: f32) -> f32 {
 /// What grows or lies at a place: sand by the sea, grass, woods, rock where it is steep or high,
 /// snow. `pixel_m` is about the size of a pixel there.
 fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> vec3f {
-    let broad = bumps(place_m, 2600.0, pixel_m) * 0.6 + bumps(place_m + 77.0, 700.0, pixel_m) * 0.4;
-    let coarse = bumps(place_m, 160.0, pixel_m) * 0.6 + bumps(place_m, 37.0, pixel_m) * 0.4;
+    // Each octave is turned against the others, so that no grid shows.
+    let turn = mat2x2f(0.8, 0.6, -0.6, 0.8);
+    let turned = turn * place_m;
+    let twice = turn * turned;
+    let broad = bumps(place_m, 2600.0, pixel_m) * 0.5 + bumps(twice, 1100.0, pixel_m) * 0.3
+        + bumps(turned, 430.0, pixel_m) * 0.2;
+    let coarse = bumps(twice, 160.0, pixel_m) * 0.55 + bumps(turned, 37.0, pixel_m) * 0.45;
     let fine = bumps(place_m, 9.0, pixel_m);
     let patchy = 0.5 * broad + 0.5 * coarse;
     let steep = 1.0 - normal.y;

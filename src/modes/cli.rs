@@ -95,7 +95,7 @@ Examples:
 pub struct FlyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
-    /// Start here: X,Y,Z,YAW,PITCH in metres and degrees; Y as +N is N metres above the ground
+    /// Start here: X,Y,Z,YAW,PITCH in metres and degrees; Y as +N is N metres above ground and sea
     #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
     pub camera: Option<CameraArg>,
     #[command(flatten)]
@@ -150,7 +150,7 @@ pub struct ShotArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
     /// X,Y,Z,YAW,PITCH in metres and degrees: yaw 0 is north and 90 east, pitch 90 is up; Y as
-    /// +N is N metres above the ground. By default a view over the whole world
+    /// +N is N metres above ground and sea. By default a view over the whole world
     #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
     pub camera: Option<CameraArg>,
     /// Size in pixels

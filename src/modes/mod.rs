@@ -126,12 +126,12 @@ pub fn first_pose(camera: Option<&CameraArg>, world: &World, exaggeration: f64) 
     Ok(pose)
 }
 
-/// The height of the ground as drawn, from the finest heights in the file.
+/// The height of the ground as drawn, or of the sea over it, from the finest heights in the file.
 pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<f64> {
     let meta = &world.meta;
     let steps = world.read_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
     let steps = steps.map_err(|error| files::bad_world(Path::new(&world.name), error))?;
-    Ok(steps * meta.height_step_m * exaggeration)
+    Ok(exaggeration * meta.above_sea_m(steps * meta.height_step_m))
 }
 
 /// Refuses what would overwrite something by accident: existing files without `--force`, and

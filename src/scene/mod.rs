@@ -197,13 +197,13 @@ impl Scene {
         }
     }
 
-    /// Metres of the ground's height as drawn, from the finest heights in memory.
+    /// The height of the ground as drawn, or of the sea over it, in metres, from the finest
+    /// heights in memory.
     pub fn ground_height_m(&self, x_m: f64, z_m: f64, exaggeration: f64) -> f64 {
         let meta = &self.world.meta;
-        let steps = self
-            .streamer
-            .ground_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
-        steps * meta.height_step_m * exaggeration
+        let [x, z] = [x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]];
+        let ground_m = self.streamer.ground_height(x, z) * meta.height_step_m;
+        exaggeration * meta.above_sea_m(ground_m)
     }
 
     fn new(gpu: &Gpu, world: Arc<World>, renderer: Renderer) -> Result<Self> {

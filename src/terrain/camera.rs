@@ -78,7 +78,7 @@ impl FromStr for CameraArg {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is not a camera; expected X,Y,Z,YAW,PITCH in metres and degrees, Y as +N for N metres above the ground"
+                "'{text}' is not a camera; expected X,Y,Z,YAW,PITCH in metres and degrees, Y as +N for N metres above ground and sea"
             )
         };
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();

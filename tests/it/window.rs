@@ -13,7 +13,8 @@ use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, ImageFormat};
 use x11rb::rust_connection::RustConnection;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Long, since other tests draw on the same cores meanwhile.
+const PATIENCE: Duration = Duration::from_secs(180);
 /// Columns of the window that the panel never covers.
 const SCENE_LEFT: u32 = 460;
 

@@ -24,7 +24,7 @@ use winit::event::{
 };
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
 use winit::keyboard::{KeyCode, PhysicalKey};
-use winit::window::{CursorGrabMode, Fullscreen, Window, WindowId};
+use winit::window::{CursorGrabMode, Fullscreen, Icon, Window, WindowId};
 
 /// A longer step (a stall, a dragged window) would throw the camera far away.
 const LONGEST_STEP: Duration = Duration::from_millis(100);
@@ -129,6 +129,14 @@ enum After {
     Quit,
 }
 
+/// The summit of the built-in world, for systems that show window icons.
+fn icon() -> Option<Icon> {
+    let png = include_bytes!("../../../assets/icon.png");
+    let picture = image::load_from_memory(png).ok()?.into_rgba8();
+    let (width, height) = picture.dimensions();
+    Icon::from_rgba(picture.into_raw(), width, height).ok()
+}
+
 /// An open window and all that is behind it.
 struct Running {
     window: Arc<Window>,
@@ -156,7 +164,8 @@ impl Running {
         let attributes = Window::default_attributes()
             .with_title(format!("Highfell: {}", start.title))
             .with_inner_size(LogicalSize::new(1280, 720))
-            .with_min_inner_size(LogicalSize::new(320, 200));
+            .with_min_inner_size(LogicalSize::new(320, 200))
+            .with_window_icon(icon());
         let window = event_loop
             .create_window(attributes)
             .map_err(|error| Error::Gpu(format!("a window cannot be opened: {error}")))?;
