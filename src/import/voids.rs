@@ -91,10 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn undeclared_pits_are_voids_where_samples_are_signed() {
+    fn only_the_srtm_void_needs_no_declaration() {
         assert!(VoidRule::signed(None).apply(-32768.0).is_nan());
-        assert!(VoidRule::signed(None).apply(-32767.0).is_nan());
-        assert_eq!(VoidRule::signed(None).apply(-32766.0), -32766.0);
+        assert_eq!(VoidRule::signed(None).apply(-32767.0), -32767.0);
+        assert_eq!(VoidRule::signed(None).apply(-40000.0), -40000.0);
+        assert!(VoidRule::signed(Some(-32767.0)).apply(-32767.0).is_nan());
         assert_eq!(VoidRule::unsigned(None).apply(65535.0), 65535.0);
         assert!(VoidRule::single(None).apply(f64::from(f32::MAX)).is_nan());
     }
