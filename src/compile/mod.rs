@@ -11,9 +11,8 @@ mod statistics;
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::terrain::height_map::HeightMap;
-use crate::terrain::measure::measure;
+use crate::terrain::measure::{Metric, Task, measure_task};
 use crate::terrain::refine::{Refiner, shoreline};
-use crate::terrain::triangle::Triangle;
 use crate::world::container::pack;
 use crate::world::reader::META_CHUNK;
 use crate::world::{Coding, Layout, LevelMeta, Meta, PackedChunk, WorldWriter};
@@ -24,8 +23,10 @@ pub const STREAM_CELLS: u32 = 512;
 
 #[derive(Clone, Debug)]
 pub struct CompileOptions {
-    /// Largest error of the finest level in metres; none for the default.
-    pub error_m: Option<f64>,
+    /// Threshold of the finest level, in metres for `Max` and cubic metres for `Sum`; none for
+    /// the default.
+    pub error: Option<f64>,
+    pub metric: Metric,
     /// Cells of a finest patch's side.
     pub patch_cells: u32,
     /// Where the sea stands, if there is one.
@@ -35,7 +36,8 @@ pub struct CompileOptions {
 impl Default for CompileOptions {
     fn default() -> Self {
         CompileOptions {
-            error_m: None,
+            error: None,
+            metric: Metric::Max,
             patch_cells: 32,
             sea_level_m: None,
         }
@@ -49,9 +51,19 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// The larger of the height step and an eighth of the spacing.
-pub fn default_error_m(step_m: f64, spacing_m: [f64; 2]) -> f64 {
-    step_m.max((spacing_m[0] * spacing_m[1]).sqrt() / 8.0)
+/// Triangles a core takes at once: most are small.
+const TASKS_AT_ONCE: usize = 256;
+/// The default sum: what eight cells are off by the default error.
+const DEFAULT_SUM_CELLS: f64 = 8.0;
+
+/// For `Max` the larger of the height step and an eighth of the spacing, in metres.
+pub fn default_error(metric: Metric, source: &Source) -> f64 {
+    let cell_m2 = source.spacing_m[0] * source.spacing_m[1];
+    let error_m = source.step_m.max(cell_m2.sqrt() / 8.0);
+    match metric {
+        Metric::Max => error_m,
+        Metric::Sum => error_m * cell_m2 * DEFAULT_SUM_CELLS,
+    }
 }
 
 /// Compiles a source; `report` is called as the ground of each level settles, and when the level
@@ -65,19 +77,26 @@ pub fn compile(
     let size = [map.width - 1, map.height - 1];
     let layout = Layout::new(size, options.patch_cells, STREAM_CELLS).map_err(usage)?;
     check_heights(source, &layout)?;
-    let error_m = options
-        .error_m
-        .unwrap_or(default_error_m(source.step_m, source.spacing_m));
+    let metric = options.metric;
+    let cell_m2 = source.spacing_m[0] * source.spacing_m[1];
+    // What a threshold of 1 is in the units that triangles are measured in.
+    let unit = match metric {
+        Metric::Max => source.step_m,
+        Metric::Sum => source.step_m * cell_m2,
+    };
+    let error = options.error.unwrap_or(default_error(metric, source));
     let rule = shoreline(options.sea_level_m.map(|sea| sea / source.step_m));
-    let measure_all =
-        |triangles: &[Triangle]| triangles.par_iter().map(|&t| measure(map, t)).collect();
+    let measure_all = |tasks: &[Task]| {
+        let tasks = tasks.par_iter().with_min_len(TASKS_AT_ONCE);
+        tasks.map(|task| measure_task(map, metric, task)).collect()
+    };
     let mut refiner = Refiner::new(layout, measure_all, &rule);
     let bounds = statistics::height_bounds(&layout, map);
     let mut work = Work::new(&layout, map);
     let (mut levels, mut chunks): (Vec<LevelMeta>, Vec<PackedChunk>) = Default::default();
     for level in (0..layout.levels).rev() {
-        let threshold_m = error_m * 2f64.powi(level as i32);
-        refiner.refine(level, threshold_m / source.step_m, |share| {
+        let threshold = error * metric.growth().powi(level as i32);
+        refiner.refine(level, threshold / unit, |share| {
             report(work.during(level, share))
         });
         let records = statistics::patch_records(
@@ -87,7 +106,7 @@ pub fn compile(
             &bounds[level as usize],
             source.step_m,
         );
-        let facts = statistics::level_meta(&refiner, level, &records, threshold_m, source.step_m);
+        let facts = statistics::level_meta(&refiner, level, &records, threshold, source.step_m);
         levels.push(facts);
         chunks.extend(sections::pack_level(&layout, map, level, &records).map_err(usage)?);
         report(work.after(level));
@@ -145,7 +164,7 @@ fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<L
         height_range: [low, high],
         summit: summit(&source.map),
         sea_level_m: options.sea_level_m,
-        metric: "max".into(),
+        metric: options.metric.name().into(),
         levels,
         source: source.info.clone(),
     }
@@ -182,6 +201,8 @@ fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terrain::measure::measure;
+    use crate::terrain::triangle::Triangle;
     use crate::world::{HeightGrid, PatchKey, SectionKey, SourceInfo, World};
     use std::sync::Arc;
 
@@ -287,7 +308,7 @@ mod tests {
         let source = source(130, 100);
         let options = CompileOptions {
             patch_cells: 8,
-            error_m: Some(3.0),
+            error: Some(3.0),
             ..Default::default()
         };
         let world = World::open(Box::new(bytes(&source, &options)), "test").unwrap();

@@ -1,10 +1,8 @@
 //! What the compiler writes down of a level: bounds, errors and counts.
 
 use crate::terrain::height_map::HeightMap;
-use crate::terrain::measure::Measure;
-use crate::terrain::refine::Refiner;
+use crate::terrain::refine::{MeasureAll, Refiner};
 use crate::terrain::trees::patch_trees;
-use crate::terrain::triangle::Triangle;
 use crate::world::{Layout, LevelMeta, PatchKey, PatchRecord};
 use rayon::prelude::*;
 
@@ -30,7 +28,7 @@ pub fn height_bounds(layout: &Layout, map: &HeightMap) -> Vec<Vec<[i32; 2]>> {
 }
 
 /// The records of a level's patches, row by row; the level was refined last.
-pub fn patch_records<M: Fn(&[Triangle]) -> Vec<Measure>>(
+pub fn patch_records<M: MeasureAll>(
     refiner: &Refiner<M>,
     layout: &Layout,
     level: u8,
@@ -61,7 +59,7 @@ pub fn patch_records<M: Fn(&[Triangle]) -> Vec<Measure>>(
 }
 
 /// The facts of a level that was refined last.
-pub fn level_meta<M: Fn(&[Triangle]) -> Vec<Measure>>(
+pub fn level_meta<M: MeasureAll>(
     refiner: &Refiner<M>,
     level: u8,
     records: &[PatchRecord],

@@ -3,6 +3,7 @@
 use crate::render::AdapterChoice;
 use crate::settings::View;
 use crate::terrain::camera::CameraArg;
+use crate::terrain::measure::Metric;
 use crate::world::PatchKey;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -114,10 +115,14 @@ pub struct CompileArgs {
     /// World file to write; the input's name with .hfw by default
     #[arg(long, short)]
     pub output: Option<PathBuf>,
-    /// Largest error of the finest level in metres; by default an eighth of the spacing, but no
-    /// less than the height step
+    /// Largest error of the finest level in metres (cubic metres for --metric sum); by default an
+    /// eighth of the spacing, but no less than the height step
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
     pub error: Option<f64>,
+    /// What is compared with the error: the largest vertical distance (max, metres) or the
+    /// distances summed over a triangle's cells (sum, cubic metres)
+    #[arg(long, value_name = "max|sum", default_value = "max")]
+    pub metric: Metric,
     /// Where the sea stands, in metres; no sea without it
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = finite)]
     pub sea_level: Option<f64>,

@@ -26,7 +26,8 @@ pub fn run(args: &CompileArgs) -> Result<()> {
     };
     let source = import::load(&args.input, &import)?;
     let options = CompileOptions {
-        error_m: args.error,
+        error: args.error,
+        metric: args.metric,
         patch_cells: args.patch_cells,
         sea_level_m: args.sea_level,
     };

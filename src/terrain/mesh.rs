@@ -318,7 +318,7 @@ fn contains(outer: Triangle, inner: Triangle) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::height_map::HeightMap;
-    use super::super::measure::measure;
+    use super::super::measure::{Metric, Task, measure_task};
     use super::super::refine::Refiner;
     use super::super::trees::patch_trees;
     use super::*;
@@ -335,7 +335,10 @@ mod tests {
         };
         let layout = Layout::new([32, 32], 8, 8).unwrap();
         let none = |_: &_| false;
-        let serial = |t: &[Triangle]| t.iter().map(|&t| measure(&map, t)).collect();
+        let serial = |tasks: &[Task]| {
+            let measure = |task| measure_task(&map, Metric::Max, task);
+            tasks.iter().map(measure).collect()
+        };
         let mut refiner = Refiner::new(layout, serial, &none);
         let mut records = HashMap::new();
         for level in (0..layout.levels).rev() {

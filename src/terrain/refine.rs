@@ -12,7 +12,7 @@
 //! Invariants after `refine(level)`: the active set is closed, contains the corners of all
 //! present patches of the level, uses the level's lattice only, and contains the coarser level's.
 
-use super::measure::Measure;
+use super::measure::{Measure, Task};
 use super::triangle::Triangle;
 use crate::world::Layout;
 use glam::{IVec2, ivec2};
@@ -23,7 +23,7 @@ use std::collections::HashSet;
 pub struct Leaf {
     pub triangle: Triangle,
     pub measure: Measure,
-    /// The error is above the threshold, but the lattice refuses the split.
+    /// The threshold is exceeded, but the lattice refuses the split.
     pub exhausted: bool,
 }
 
@@ -53,8 +53,12 @@ pub struct Refiner<'a, M> {
     rule: Rule<'a>,
 }
 
-impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
-    /// `measure` measures a batch of triangles; the compiler's does it on all cores.
+/// Measures a batch of triangles; the compiler's does it on all cores.
+pub trait MeasureAll: Fn(&[Task]) -> Vec<Measure> {}
+
+impl<F: Fn(&[Task]) -> Vec<Measure>> MeasureAll for F {}
+
+impl<'a, M: MeasureAll> Refiner<'a, M> {
     pub fn new(layout: Layout, measure: M, rule: Rule<'a>) -> Self {
         let coarsest = layout.coarsest();
         let extent = layout
@@ -74,7 +78,7 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         refiner
     }
 
-    /// Brings the mesh to a level's threshold, in height steps. Levels go from coarse to fine
+    /// Brings the mesh to a level's threshold, in the metric's units. Levels go from coarse to fine
     /// with thresholds that do not grow. `report` is told what share of the ground is settled.
     pub fn refine(&mut self, level: u8, threshold: f64, mut report: impl FnMut(f64)) {
         self.activate_patch_corners(level);
@@ -86,9 +90,13 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         while !self.fresh.is_empty() {
             let mut fresh = std::mem::take(&mut self.fresh);
             fresh.retain(|&t| !self.is_split(t));
-            let measures = (self.measure)(&fresh);
-            for (triangle, measure) in fresh.into_iter().zip(measures) {
-                self.settle(triangle, measure, threshold, stride);
+            let tasks: Vec<Task> = fresh
+                .into_iter()
+                .map(|triangle| task(triangle, threshold, stride))
+                .collect();
+            let measures = (self.measure)(&tasks);
+            for (task, measure) in tasks.into_iter().zip(measures) {
+                self.settle(task.triangle, measure, threshold, stride);
             }
             report(self.settled_share());
         }
@@ -156,7 +164,7 @@ impl<'a, M: Fn(&[Triangle]) -> Vec<Measure>> Refiner<'a, M> {
         if self.is_split(triangle) {
             return;
         }
-        let too_wrong = measure.error > threshold;
+        let too_wrong = measure.complexity > threshold;
         if (too_wrong || (self.rule)(&measure)) && on_lattice(triangle, stride) {
             self.activate(triangle.middle());
         } else {
@@ -279,6 +287,17 @@ impl ActiveSet {
     }
 }
 
+/// Leaves are measured to the end, for their certificate; what will be split only until that is
+/// certain.
+fn task(triangle: Triangle, threshold: f64, stride: i32) -> Task {
+    let limit = if on_lattice(triangle, stride) {
+        threshold
+    } else {
+        f64::INFINITY
+    };
+    Task { triangle, limit }
+}
+
 /// Whether the lattice has the middle of a triangle's hypotenuse.
 fn on_lattice(triangle: Triangle, stride: i32) -> bool {
     let sum = triangle.a + triangle.b;
@@ -288,13 +307,25 @@ fn on_lattice(triangle: Triangle, stride: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::height_map::HeightMap;
-    use super::super::measure::measure;
+    use super::super::measure::{Metric, measure_task};
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     /// The naive twin: whole sets of triangles, split until nothing changes.
-    fn naive(map: &HeightMap, size: i32, threshold: f64) -> BTreeSet<[i32; 6]> {
+    fn naive(map: &HeightMap, metric: Metric, size: i32, threshold: f64) -> BTreeSet<[i32; 6]> {
+        let complexity = |t: &Triangle| {
+            let limit = f64::INFINITY;
+            measure_task(
+                map,
+                metric,
+                &Task {
+                    triangle: *t,
+                    limit,
+                },
+            )
+            .complexity
+        };
         let name = |t: &Triangle| [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y];
         let mut mesh: Vec<Triangle> = Triangle::roots(IVec2::ZERO, size, true).into();
         loop {
@@ -308,8 +339,7 @@ mod tests {
             };
             let hanging = |t: &Triangle| cut(t.a, t.b) || cut(t.b, t.c) || cut(t.c, t.a);
             let divisible = |t: &Triangle| (t.a + t.b) % 2 == IVec2::ZERO;
-            let split =
-                |t: &Triangle| hanging(t) || divisible(t) && measure(map, *t).error > threshold;
+            let split = |t: &Triangle| hanging(t) || divisible(t) && complexity(t) > threshold;
             if !mesh.iter().any(split) {
                 return mesh.iter().map(name).collect();
             }
@@ -326,25 +356,32 @@ mod tests {
         }
     }
 
-    fn serial(map: &HeightMap) -> impl Fn(&[Triangle]) -> Vec<Measure> {
-        |triangles| triangles.iter().map(|&t| measure(map, t)).collect()
+    fn serial(map: &HeightMap, metric: Metric) -> impl MeasureAll {
+        move |tasks: &[Task]| {
+            tasks
+                .iter()
+                .map(|task| measure_task(map, metric, task))
+                .collect()
+        }
     }
 
     proptest! {
         #[test]
-        fn the_mesh_is_the_smallest_one(heights in prop::collection::vec(-60i32..60, 17 * 17), threshold in 0u32..90) {
+        fn the_mesh_is_the_smallest_one(heights in prop::collection::vec(-60i32..60, 17 * 17), threshold in 0u32..90, sum: bool) {
+            let metric = if sum { Metric::Sum } else { Metric::Max };
+            let threshold = if sum { threshold * 10 } else { threshold };
             let map = HeightMap { width: 17, height: 17, heights };
             let mut layout = Layout::new([16, 16], 16, 16).unwrap();
             layout.lattice_bias = 0;
             let none = |_: &Measure| false;
-            let mut refiner = Refiner::new(layout, serial(&map), &none);
+            let mut refiner = Refiner::new(layout, serial(&map, metric), &none);
             refiner.refine(0, threshold as f64, |_| ());
             let mesh: BTreeSet<_> = refiner.leaves().iter().map(|leaf| {
                 let t = leaf.triangle;
                 [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y]
             }).collect();
-            prop_assert_eq!(mesh, naive(&map, 16, threshold as f64));
-            prop_assert!(refiner.leaves().iter().all(|leaf| leaf.measure.error <= threshold as f64 || leaf.exhausted));
+            prop_assert_eq!(mesh, naive(&map, metric, 16, threshold as f64));
+            prop_assert!(refiner.leaves().iter().all(|leaf| leaf.measure.complexity <= threshold as f64 || leaf.exhausted));
         }
 
         #[test]
@@ -352,7 +389,7 @@ mod tests {
             let map = HeightMap { width: 33, height: 20, heights };
             let layout = Layout::new([32, 19], 8, 16).unwrap();
             let none = |_: &Measure| false;
-            let mut refiner = Refiner::new(layout, serial(&map), &none);
+            let mut refiner = Refiner::new(layout, serial(&map, Metric::Max), &none);
             for level in (0..layout.levels).rev() {
                 refiner.refine(level, 10.0 * (1 << level) as f64, |_| ());
                 let size = layout.patch_size(level) as i32;
@@ -380,7 +417,7 @@ mod tests {
         };
         let layout = Layout::new([16, 16], 16, 16).unwrap();
         let rule = shoreline(Some(0.0));
-        let mut refiner = Refiner::new(layout, serial(&map), &rule);
+        let mut refiner = Refiner::new(layout, serial(&map, Metric::Max), &rule);
         refiner.refine(0, 1000.0, |_| ());
         let crossing: Vec<_> = refiner
             .leaves()

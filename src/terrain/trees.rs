@@ -1,13 +1,12 @@
 //! From the mesh of a level to each patch's two bit-streams.
 
-use super::measure::Measure;
-use super::refine::Refiner;
+use super::refine::{MeasureAll, Refiner};
 use super::triangle::Triangle;
 use crate::world::{Bits, Layout, PatchKey};
 use glam::ivec2;
 
 /// The bintrees of a patch in the mesh that was refined last, which must be of its level.
-pub fn patch_trees<M: Fn(&[Triangle]) -> Vec<Measure>>(
+pub fn patch_trees<M: MeasureAll>(
     refiner: &Refiner<M>,
     layout: &Layout,
     key: PatchKey,
@@ -22,11 +21,7 @@ pub fn patch_trees<M: Fn(&[Triangle]) -> Vec<Measure>>(
 }
 
 /// Depth first: 1 and both halves, or 0. The depth is bounded by the lattice.
-fn write_tree<M: Fn(&[Triangle]) -> Vec<Measure>>(
-    refiner: &Refiner<M>,
-    triangle: Triangle,
-    bits: &mut Bits,
-) {
+fn write_tree<M: MeasureAll>(refiner: &Refiner<M>, triangle: Triangle, bits: &mut Bits) {
     let split = refiner.is_split(triangle);
     bits.push(split);
     if split {

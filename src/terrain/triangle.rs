@@ -82,28 +82,57 @@ impl Triangle {
         (self.a + self.b + 2 * self.c) / (4 * size)
     }
 
-    /// The closed interval of x inside the triangle on row `z`; empty rows give none.
-    pub fn row(self, z: i32) -> Option<(i32, i32)> {
-        let mut interval = None;
+    /// The samples inside the closed triangle, as an interval of x for each row.
+    pub fn rows(self) -> Rows {
+        let mut rows = Rows {
+            from: [-FAR; 3],
+            to: [FAR; 3],
+            z: (
+                self.a.y.min(self.b.y).min(self.c.y),
+                self.a.y.max(self.b.y).max(self.c.y),
+            ),
+        };
         for (p, q) in [(self.a, self.b), (self.b, self.c), (self.c, self.a)] {
-            let (low, high) = (p.y.min(q.y), p.y.max(q.y));
-            if low == high || z < low || z > high {
-                continue;
-            }
-            // Edges lean by -1, 0 or 1 a row.
-            let x = p.x + (q.x - p.x) / (q.y - p.y) * (z - p.y);
-            let (x0, x1) = interval.unwrap_or((x, x));
-            interval = Some((x.min(x0), x.max(x1)));
+            rows.cut(p, (q - p).signum());
         }
-        interval
+        rows
+    }
+}
+
+/// Further than any sample, and far enough from overflow.
+const FAR: i32 = 1 << 29;
+
+/// The rows of a triangle. Edges lean by -1, 0 or 1 a row or are rows themselves, so an interval
+/// is a maximum and a minimum of three terms: one fixed, one that grows with z, one that shrinks.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    from: [i32; 3],
+    to: [i32; 3],
+    /// First and last row.
+    pub z: (i32, i32),
+}
+
+impl Rows {
+    /// First and last x of a row; nothing is inside where the first is beyond the last.
+    pub fn interval(&self, z: i32) -> (i32, i32) {
+        let from = self.from[0].max(self.from[1] + z).max(self.from[2] - z);
+        let to = self.to[0].min(self.to[1] + z).min(self.to[2] - z);
+        (from, to)
     }
 
-    pub fn z_range(self) -> (i32, i32) {
-        let z = [self.a.y, self.b.y, self.c.y];
-        (
-            z.into_iter().min().unwrap_or(0),
-            z.into_iter().max().unwrap_or(0),
-        )
+    /// Keeps what lies to the left of an edge through `p`, seen from above.
+    fn cut(&mut self, p: IVec2, direction: IVec2) {
+        let bound = if direction.y > 0 {
+            &mut self.from
+        } else {
+            &mut self.to
+        };
+        match (direction.x * direction.y, direction.y) {
+            (_, 0) => {}
+            (0, _) => bound[0] = p.x,
+            (1, _) => bound[1] = p.x - p.y,
+            _ => bound[2] = p.x + p.y,
+        }
     }
 }
 
@@ -226,7 +255,10 @@ mod tests {
                         side(t.a, t.b) && side(t.b, t.c) && side(t.c, t.a)
                     };
                     let samples: Vec<i32> = (-2..12).filter(|&x| inside(x)).collect();
-                    let row: Vec<i32> = t.row(z).map_or(vec![], |(x0, x1)| (x0..=x1).collect());
+                    let rows = t.rows();
+                    let (x0, x1) = rows.interval(z);
+                    let inside = rows.z.0 <= z && z <= rows.z.1;
+                    let row: Vec<i32> = if inside { (x0..=x1).collect() } else { vec![] };
                     assert_eq!(row, samples, "{t:?} row {z}");
                 }
             }

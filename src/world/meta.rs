@@ -19,7 +19,8 @@ pub struct Meta {
     pub summit: [u32; 2],
     /// Metres; none where the world has no sea.
     pub sea_level_m: Option<f64>,
-    /// How errors were measured; `max` is the largest vertical distance.
+    /// How thresholds are meant: `max`, the largest vertical distance in metres, or `sum`, the
+    /// distances summed over the cells in cubic metres. Errors are metres under both.
     pub metric: String,
     /// One entry a level, finest first.
     pub levels: Vec<LevelMeta>,
@@ -94,7 +95,7 @@ impl Meta {
             && low >= -largest
             && high <= largest
             && self.sea_level_m.is_none_or(f64::is_finite)
-            && self.metric == "max"
+            && ["max", "sum"].contains(&self.metric.as_str())
             && (0..2).all(|axis| self.summit[axis] <= self.layout.size_cells[axis])
             && self.levels.len() == self.layout.levels as usize
             && self.levels.iter().all(|level| {

@@ -42,7 +42,7 @@ fn rough_ground_has_no_holes() {
     };
     // The finer the mesh, the nearer to it an eye is surely above it.
     let options = CompileOptions {
-        error_m: Some(2.0),
+        error: Some(2.0),
         ..Default::default()
     };
     let ground = Ground::of(in_memory(&source, &options));

@@ -33,7 +33,7 @@ fn the_laws_hold_on_real_ground() {
     };
     let source = load(&path, &ImportOptions::default()).expect("a sound file");
     let options = CompileOptions {
-        error_m: Some(4.0),
+        error: Some(4.0),
         sea_level_m: Some(0.0),
         ..Default::default()
     };
