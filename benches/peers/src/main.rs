@@ -1,0 +1,137 @@
+//! The analysis beside its peers: exact errors and the smallest mesh against the approximate
+//! errors of two other crates, on the same maps, in one run, on one thread.
+//!
+//! `benches/run` runs it. A real map needs HIGHFELL_DATA.
+
+use highfell::terrain::height_map::HeightMap;
+use highfell::terrain::measure::{Metric, Task, measure_task};
+use highfell::terrain::noise::fractal;
+use highfell::terrain::refine::Refiner;
+use highfell::world::Layout;
+use std::hint::black_box;
+use std::time::Instant;
+
+const RUNS: usize = 7;
+const ERROR_M: f64 = 5.0;
+
+fn main() {
+    println!("| map | ours (exact) | martini 0.2.0 | martini_rtin 0.2.1 | times faster |");
+    println!("| --- | --- | --- | --- | --- |");
+    row("fractal 2049", &fractal_map(2049));
+    match std::env::var("HIGHFELL_DATA") {
+        Ok(folder) => row("N44W072 1025", &real_map(&folder, 1025)),
+        Err(_) => eprintln!("HIGHFELL_DATA is not set: no row for a real map"),
+    }
+}
+
+/// Medians of the same work on one map, and the ratio to the faster peer.
+fn row(name: &str, map: &HeightMap) {
+    let (ours, our_triangles) = median(|| exact(map));
+    let (martini, martini_triangles) = martini_times(map);
+    let (rtin, rtin_triangles) = rtin_times(map);
+    println!(
+        "| {name} | {ours:.1} ms, {our_triangles} triangles | {martini:.1} ms, {martini_triangles} | {rtin:.1} ms, {rtin_triangles} | {:.2} |",
+        martini.min(rtin) / ours
+    );
+}
+
+/// Exact analysis and the indexed mesh of one level; the triangles.
+fn exact(map: &HeightMap) -> usize {
+    let layout = Layout {
+        size_cells: [map.width - 1, map.height - 1],
+        patch_cells: 512,
+        levels: 1,
+        stream_levels: 0,
+        lattice_bias: 0,
+    };
+    let none = |_: &_| false;
+    let serial = |tasks: &[Task]| {
+        let measure = |task| measure_task(map, Metric::Max, task);
+        tasks.iter().map(measure).collect()
+    };
+    let mut refiner = Refiner::new(layout, serial, &none);
+    refiner.refine(0, ERROR_M, |_| ());
+    let mut index = vec![u32::MAX; map.heights.len()];
+    let mut vertices = Vec::new();
+    let mut indices = Vec::with_capacity(refiner.leaves().len() * 3);
+    for leaf in refiner.leaves() {
+        let triangle = leaf.triangle;
+        for corner in [triangle.a, triangle.b, triangle.c] {
+            let at = corner.y as usize * map.width as usize + corner.x as usize;
+            if index[at] == u32::MAX {
+                index[at] = vertices.len() as u32;
+                vertices.push([corner.x, map.heights[at], corner.y]);
+            }
+            indices.push(index[at]);
+        }
+    }
+    black_box(vertices);
+    black_box(indices).len() / 3
+}
+
+/// Tile and mesh; setting up once is left out.
+fn martini_times(map: &HeightMap) -> (f64, usize) {
+    let mut martini = martini::Martini::new(map.width);
+    median(|| {
+        let height = |x: usize, y: usize| map.heights[y * map.width as usize + x] as _;
+        let tile = martini.create_terrain(height);
+        let mut place = |(x, y)| (x, y, 0 as _);
+        let (_, indices, _) = tile.construct_mesh(&mut martini, ERROR_M as _, &mut place);
+        indices.len() / 3
+    })
+}
+
+fn rtin_times(map: &HeightMap) -> (f64, usize) {
+    let martini = martini_rtin::Martini::with_capacity(map.width as usize);
+    let terrain: Vec<Vec<f32>> = map
+        .heights
+        .chunks(map.width as usize)
+        .map(|row| row.iter().map(|&h| h as f32).collect())
+        .collect();
+    let copies = std::cell::RefCell::new(vec![terrain; RUNS + 1]);
+    median(|| {
+        let terrain = copies.borrow_mut().pop().expect("a copy a run");
+        let (_, indices) = martini.create_tile(terrain).get_mesh(ERROR_M as f32);
+        indices.len() / 3
+    })
+}
+
+/// The median of some runs in milliseconds, and what the work returned.
+fn median(mut work: impl FnMut() -> usize) -> (f64, usize) {
+    let result = work();
+    let mut times: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            black_box(work());
+            start.elapsed().as_secs_f64() * 1000.0
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[RUNS / 2], result)
+}
+
+/// Rough ground of about a kilometre of relief at 30 m, the same on every machine.
+fn fractal_map(side: u32) -> HeightMap {
+    let height = |i: u32| {
+        let place = glam::DVec2::new((i % side) as f64, (i / side) as f64) / 400.0;
+        (600.0 * fractal(place, 9, 0.5, 1)).round() as i32
+    };
+    HeightMap {
+        width: side,
+        height: side,
+        heights: (0..side * side).map(height).collect(),
+    }
+}
+
+/// The north-west corner of a real tile.
+fn real_map(folder: &str, side: u32) -> HeightMap {
+    let path = std::path::Path::new(folder).join("N44W072.hgt");
+    let source = highfell::import::load(&path, &Default::default()).expect("the file is sound");
+    let heights =
+        (0..side as i64 * side as i64).map(|i| source.map.at(i % side as i64, i / side as i64));
+    HeightMap {
+        width: side,
+        height: side,
+        heights: heights.collect(),
+    }
+}
