@@ -11,8 +11,8 @@ mod statistics;
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::terrain::height_map::HeightMap;
-use crate::terrain::measure::{Metric, Task, measure_task};
-use crate::terrain::refine::{Refiner, shoreline};
+use crate::terrain::measure::{Measurer, Metric, Task};
+use crate::terrain::refine::Refiner;
 use crate::world::container::pack;
 use crate::world::reader::META_CHUNK;
 use crate::world::{Coding, Layout, LevelMeta, Meta, PackedChunk, WorldWriter};
@@ -85,12 +85,13 @@ pub fn compile(
         Metric::Sum => source.step_m * cell_m2,
     };
     let error = options.error.unwrap_or(default_error(metric, source));
-    let rule = shoreline(options.sea_level_m.map(|sea| sea / source.step_m));
+    let sea_level = options.sea_level_m.map(|sea| sea / source.step_m);
+    let measurer = Measurer::new(map, metric, sea_level);
     let measure_all = |tasks: &[Task]| {
         let tasks = tasks.par_iter().with_min_len(TASKS_AT_ONCE);
-        tasks.map(|task| measure_task(map, metric, task)).collect()
+        tasks.map(|task| measurer.measure(task)).collect()
     };
-    let mut refiner = Refiner::new(layout, measure_all, &rule);
+    let mut refiner = Refiner::new(layout, measure_all);
     let bounds = statistics::height_bounds(&layout, map);
     let mut work = Work::new(&layout, map);
     let (mut levels, mut chunks): (Vec<LevelMeta>, Vec<PackedChunk>) = Default::default();

@@ -55,102 +55,125 @@ pub struct Measure {
     pub error: f64,
     /// What the metric compares with the threshold.
     pub complexity: f64,
-    /// Lowest and highest sample; none where no sample is present.
-    pub range: Option<(i32, i32)>,
+    /// A rule asks for a split whatever the complexity.
+    pub must_split: bool,
 }
 
-/// A triangle to be measured. Above the limit the exact complexity does not matter, and the
-/// measure may stop with any value above it.
+/// A triangle to be measured. Above the limit nothing matters but that it is exceeded, and the
+/// measure may stop with any complexity above it.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     pub triangle: Triangle,
     pub limit: f64,
 }
 
+/// The ground and how it is measured.
+#[derive(Clone, Copy)]
+pub struct Measurer<'a> {
+    map: &'a HeightMap,
+    metric: Metric,
+    /// Samples up to this height lie under the sea.
+    sea: Option<i32>,
+}
+
 /// Measures a triangle given in samples, by the largest distance, to the end.
 pub fn measure(map: &HeightMap, triangle: Triangle) -> Measure {
     let limit = f64::INFINITY;
-    measure_task(map, Metric::Max, &Task { triangle, limit })
+    Measurer::new(map, Metric::Max, None).measure(&Task { triangle, limit })
 }
 
-/// Measures a triangle given in samples, as far as its limit asks.
-pub fn measure_task(map: &HeightMap, metric: Metric, task: &Task) -> Measure {
-    let triangle = task.triangle;
-    let height = |p: IVec2| map.at(p.x as i64, p.y as i64);
-    let (a, b, c) = (height(triangle.a), height(triangle.b), height(triangle.c));
-    let plane = Plane::through(triangle, a, b, c);
-    let mut tally = Tally::new(metric, plane.denominator);
-    let rows = triangle.rows();
-    for z in rows.z.0.max(0)..=rows.z.1.min(map.height as i32 - 1) {
-        let (x0, x1) = rows.interval(z);
-        let (x0, x1) = (x0.max(0), x1.min(map.width as i32 - 1));
-        if x0 > x1 {
-            continue;
-        }
-        let start = z as usize * map.width as usize;
-        let row = &map.heights[start + x0 as usize..=start + x1 as usize];
-        tally.add_row(row, &plane, IVec2::new(x0, z));
-        if tally.complexity() > task.limit {
-            break;
+impl<'a> Measurer<'a> {
+    /// `sea_level` in height steps. Where there is one, triangles that cross it must be split, so
+    /// that shorelines are smooth; ground at the very level of the sea lies under it.
+    pub fn new(map: &'a HeightMap, metric: Metric, sea_level: Option<f64>) -> Self {
+        let sea = sea_level.map(|level| level.floor() as i32);
+        Measurer { map, metric, sea }
+    }
+
+    /// Measures a triangle given in samples, as far as its limit asks.
+    pub fn measure(&self, task: &Task) -> Measure {
+        match (self.metric, self.sea.is_some()) {
+            (Metric::Max, false) => self.scan::<false, false>(task),
+            (Metric::Max, true) => self.scan::<false, true>(task),
+            (Metric::Sum, false) => self.scan::<true, false>(task),
+            (Metric::Sum, true) => self.scan::<true, true>(task),
         }
     }
-    tally.measure()
+
+    /// Most triangles are small, so nothing is done for them that is not asked for.
+    fn scan<const SUM: bool, const SEA: bool>(&self, task: &Task) -> Measure {
+        let map = self.map;
+        let plane = self.plane(task.triangle);
+        let denominator = plane.denominator as f64;
+        let mut tally = Tally::<SUM, SEA>::default();
+        let rows = task.triangle.rows();
+        for z in rows.z.0.max(0)..=rows.z.1.min(map.height as i32 - 1) {
+            let (x0, x1) = rows.interval(z);
+            let (x0, x1) = (x0.max(0), x1.min(map.width as i32 - 1));
+            if x0 > x1 {
+                continue;
+            }
+            let start = z as usize * map.width as usize;
+            let row = &map.heights[start + x0 as usize..=start + x1 as usize];
+            tally.add_row(row, &plane, IVec2::new(x0, z), self.sea);
+            if tally.complexity(denominator) > task.limit {
+                break;
+            }
+        }
+        Measure {
+            error: tally.largest as f64 / denominator,
+            complexity: tally.complexity(denominator),
+            must_split: tally.under && tally.above,
+        }
+    }
+
+    fn plane(&self, triangle: Triangle) -> Plane {
+        let height = |p: IVec2| self.map.at(p.x as i64, p.y as i64);
+        Plane::through(
+            triangle,
+            height(triangle.a),
+            height(triangle.b),
+            height(triangle.c),
+        )
+    }
 }
 
 /// What the rows so far say, in exact numbers.
-struct Tally {
-    metric: Metric,
-    denominator: i64,
+#[derive(Default)]
+struct Tally<const SUM: bool, const SEA: bool> {
     largest: i64,
     sum: i128,
-    low: i32,
-    high: i32,
+    under: bool,
+    above: bool,
 }
 
-impl Tally {
-    fn new(metric: Metric, denominator: i64) -> Self {
-        Tally {
-            metric,
-            denominator,
-            largest: 0,
-            sum: 0,
-            low: i32::MAX,
-            high: i32::MIN,
-        }
-    }
-
-    fn add_row(&mut self, row: &[i32], plane: &Plane, start: IVec2) {
-        let shift = self.denominator.trailing_zeros();
-        let slope = plane.slope_x();
-        let first = plane.at(start);
-        let distance =
-            |i: usize, height: i32| (first + slope * i as i64 - ((height as i64) << shift)).abs();
-        let mut largest = self.largest;
-        for (i, &height) in row.iter().enumerate() {
-            largest = largest.max(distance(i, height));
-            self.low = self.low.min(height);
-            self.high = self.high.max(height);
+impl<const SUM: bool, const SEA: bool> Tally<SUM, SEA> {
+    fn add_row(&mut self, row: &[i32], plane: &Plane, start: IVec2, sea: Option<i32>) {
+        let (shift, slope) = (plane.denominator.trailing_zeros(), plane.slope_x());
+        let mut on_plane = plane.at(start);
+        let (mut largest, mut sum) = (self.largest, 0i128);
+        for &height in row {
+            let distance = (on_plane - ((height as i64) << shift)).abs();
+            largest = largest.max(distance);
+            if SUM {
+                sum += distance as i128;
+            }
+            on_plane += slope;
         }
         self.largest = largest;
-        if self.metric == Metric::Sum {
-            let distances = row.iter().enumerate().map(|(i, &h)| distance(i, h) as i128);
-            self.sum += distances.sum::<i128>();
+        self.sum += sum;
+        if SEA {
+            let sea = sea.unwrap_or(i32::MIN);
+            self.under |= row.iter().any(|&height| height <= sea);
+            self.above |= row.iter().any(|&height| height > sea);
         }
     }
 
-    fn complexity(&self) -> f64 {
-        let denominator = self.denominator as f64;
-        match self.metric {
-            Metric::Max => self.largest as f64 / denominator,
-            Metric::Sum => self.sum as f64 / denominator,
-        }
-    }
-
-    fn measure(&self) -> Measure {
-        Measure {
-            error: self.largest as f64 / self.denominator as f64,
-            complexity: self.complexity(),
-            range: (self.low <= self.high).then_some((self.low, self.high)),
+    fn complexity(&self, denominator: f64) -> f64 {
+        if SUM {
+            self.sum as f64 / denominator
+        } else {
+            self.largest as f64 / denominator
         }
     }
 }
@@ -193,12 +216,12 @@ mod tests {
             }
             let (largest, sum) = naive(&map, t);
             prop_assert!((measure(&map, t).error - largest).abs() < 1e-9);
-            let exact = measure_task(&map, Metric::Sum, &Task { triangle: t, limit: f64::INFINITY });
+            let exact = Measurer::new(&map, Metric::Sum, None).measure(&Task { triangle: t, limit: f64::INFINITY });
             prop_assert!((exact.complexity - sum).abs() < 1e-6);
             prop_assert_eq!(exact.error, measure(&map, t).error);
             for metric in [Metric::Max, Metric::Sum] {
-                let limited = measure_task(&map, metric, &Task { triangle: t, limit });
-                let full = measure_task(&map, metric, &Task { triangle: t, limit: f64::INFINITY });
+                let limited = Measurer::new(&map, metric, None).measure(&Task { triangle: t, limit });
+                let full = Measurer::new(&map, metric, None).measure(&Task { triangle: t, limit: f64::INFINITY });
                 prop_assert_eq!(limited.complexity > limit, full.complexity > limit);
                 prop_assert!(full.complexity > limit || limited == full);
             }

@@ -318,7 +318,7 @@ fn contains(outer: Triangle, inner: Triangle) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::height_map::HeightMap;
-    use super::super::measure::{Metric, Task, measure_task};
+    use super::super::measure::{Measurer, Metric, Task};
     use super::super::refine::Refiner;
     use super::super::trees::patch_trees;
     use super::*;
@@ -334,12 +334,12 @@ mod tests {
             heights,
         };
         let layout = Layout::new([32, 32], 8, 8).unwrap();
-        let none = |_: &_| false;
         let serial = |tasks: &[Task]| {
-            let measure = |task| measure_task(&map, Metric::Max, task);
+            let measurer = Measurer::new(&map, Metric::Max, None);
+            let measure = |task| measurer.measure(task);
             tasks.iter().map(measure).collect()
         };
-        let mut refiner = Refiner::new(layout, serial, &none);
+        let mut refiner = Refiner::new(layout, serial);
         let mut records = HashMap::new();
         for level in (0..layout.levels).rev() {
             refiner.refine(level, 4.0 * (1 << level) as f64, |_| ());

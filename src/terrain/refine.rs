@@ -27,30 +27,18 @@ pub struct Leaf {
     pub exhausted: bool,
 }
 
-/// Whether a triangle must be split whatever its error. Must hold at a finer level wherever it
-/// holds at a coarser one.
-pub type Rule<'a> = &'a (dyn Fn(&Measure) -> bool + Sync);
-
-/// Triangles that cross the sea level go down to the lattice, so that shorelines are smooth.
-/// Ground at the very level of the sea lies under it.
-pub fn shoreline(sea_level: Option<f64>) -> impl Fn(&Measure) -> bool + Sync {
-    move |measure| match (sea_level, measure.range) {
-        (Some(sea), Some((low, high))) => low as f64 <= sea && high as f64 > sea,
-        _ => false,
-    }
-}
-
 /// The meshes of all levels, one after the other.
-pub struct Refiner<'a, M> {
+pub struct Refiner<M> {
     layout: Layout,
     /// Vertices a row and a column of the coarsest patches' ground.
     extent: IVec2,
     active: ActiveSet,
     leaves: Vec<Leaf>,
+    /// Ground under the leaves found in this level so far, in cells.
+    settled: f64,
     /// Triangles made by splits and not looked at yet.
     fresh: Vec<Triangle>,
     measure: M,
-    rule: Rule<'a>,
 }
 
 /// Measures a batch of triangles; the compiler's does it on all cores.
@@ -58,8 +46,8 @@ pub trait MeasureAll: Fn(&[Task]) -> Vec<Measure> {}
 
 impl<F: Fn(&[Task]) -> Vec<Measure>> MeasureAll for F {}
 
-impl<'a, M: MeasureAll> Refiner<'a, M> {
-    pub fn new(layout: Layout, measure: M, rule: Rule<'a>) -> Self {
+impl<M: MeasureAll> Refiner<M> {
+    pub fn new(layout: Layout, measure: M) -> Self {
         let coarsest = layout.coarsest();
         let extent = layout
             .patches(coarsest)
@@ -70,9 +58,9 @@ impl<'a, M: MeasureAll> Refiner<'a, M> {
             extent,
             active: ActiveSet::new(&layout),
             leaves: Vec::new(),
+            settled: 0.0,
             fresh: Vec::new(),
             measure,
-            rule,
         };
         refiner.plant();
         refiner
@@ -83,6 +71,7 @@ impl<'a, M: MeasureAll> Refiner<'a, M> {
     pub fn refine(&mut self, level: u8, threshold: f64, mut report: impl FnMut(f64)) {
         self.activate_patch_corners(level);
         let stride = self.layout.stride(level) as i32;
+        self.settled = 0.0;
         let carried = std::mem::take(&mut self.leaves);
         for leaf in carried {
             self.settle(leaf.triangle, leaf.measure, threshold, stride);
@@ -127,11 +116,10 @@ impl<'a, M: MeasureAll> Refiner<'a, M> {
         self.active.contains(vertex)
     }
 
-    /// Share of the ground under leaves that were looked at; those split since count a little twice.
+    /// Share of the ground under leaves so far; those split since count twice.
     fn settled_share(&self) -> f64 {
-        let area = |leaf: &Leaf| (leaf.triangle.a - leaf.triangle.c).length_squared() as f64 / 2.0;
         let ground = (self.extent.x - 1) as f64 * (self.extent.y - 1) as f64;
-        (self.leaves.iter().map(area).sum::<f64>() / ground).min(1.0)
+        (self.settled / ground).min(1.0)
     }
 
     /// The coarsest patches: their corners, and their two root triangles each.
@@ -165,9 +153,11 @@ impl<'a, M: MeasureAll> Refiner<'a, M> {
             return;
         }
         let too_wrong = measure.complexity > threshold;
-        if (too_wrong || (self.rule)(&measure)) && on_lattice(triangle, stride) {
+        if (too_wrong || measure.must_split) && on_lattice(triangle, stride) {
             self.activate(triangle.middle());
         } else {
+            let leg = triangle.a - triangle.c;
+            self.settled += leg.length_squared() as f64 / 2.0;
             self.leaves.push(Leaf {
                 triangle,
                 measure,
@@ -307,7 +297,7 @@ fn on_lattice(triangle: Triangle, stride: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::height_map::HeightMap;
-    use super::super::measure::{Metric, measure_task};
+    use super::super::measure::{Measurer, Metric};
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -316,15 +306,12 @@ mod tests {
     fn naive(map: &HeightMap, metric: Metric, size: i32, threshold: f64) -> BTreeSet<[i32; 6]> {
         let complexity = |t: &Triangle| {
             let limit = f64::INFINITY;
-            measure_task(
-                map,
-                metric,
-                &Task {
+            Measurer::new(map, metric, None)
+                .measure(&Task {
                     triangle: *t,
                     limit,
-                },
-            )
-            .complexity
+                })
+                .complexity
         };
         let name = |t: &Triangle| [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y];
         let mut mesh: Vec<Triangle> = Triangle::roots(IVec2::ZERO, size, true).into();
@@ -356,13 +343,9 @@ mod tests {
         }
     }
 
-    fn serial(map: &HeightMap, metric: Metric) -> impl MeasureAll {
-        move |tasks: &[Task]| {
-            tasks
-                .iter()
-                .map(|task| measure_task(map, metric, task))
-                .collect()
-        }
+    fn serial(map: &HeightMap, metric: Metric, sea: Option<f64>) -> impl MeasureAll {
+        let measurer = Measurer::new(map, metric, sea);
+        move |tasks: &[Task]| tasks.iter().map(|task| measurer.measure(task)).collect()
     }
 
     proptest! {
@@ -373,8 +356,7 @@ mod tests {
             let map = HeightMap { width: 17, height: 17, heights };
             let mut layout = Layout::new([16, 16], 16, 16).unwrap();
             layout.lattice_bias = 0;
-            let none = |_: &Measure| false;
-            let mut refiner = Refiner::new(layout, serial(&map, metric), &none);
+            let mut refiner = Refiner::new(layout, serial(&map, metric, None));
             refiner.refine(0, threshold as f64, |_| ());
             let mesh: BTreeSet<_> = refiner.leaves().iter().map(|leaf| {
                 let t = leaf.triangle;
@@ -388,8 +370,7 @@ mod tests {
         fn leaves_and_vertices_obey_euler(heights in prop::collection::vec(-60i32..60, 33 * 20)) {
             let map = HeightMap { width: 33, height: 20, heights };
             let layout = Layout::new([32, 19], 8, 16).unwrap();
-            let none = |_: &Measure| false;
-            let mut refiner = Refiner::new(layout, serial(&map, Metric::Max), &none);
+            let mut refiner = Refiner::new(layout, serial(&map, Metric::Max, None));
             for level in (0..layout.levels).rev() {
                 refiner.refine(level, 10.0 * (1 << level) as f64, |_| ());
                 let size = layout.patch_size(level) as i32;
@@ -416,13 +397,12 @@ mod tests {
             heights: (0..17 * 17).map(|i| i % 17 - 5).collect(),
         };
         let layout = Layout::new([16, 16], 16, 16).unwrap();
-        let rule = shoreline(Some(0.0));
-        let mut refiner = Refiner::new(layout, serial(&map, Metric::Max), &rule);
+        let mut refiner = Refiner::new(layout, serial(&map, Metric::Max, Some(0.0)));
         refiner.refine(0, 1000.0, |_| ());
         let crossing: Vec<_> = refiner
             .leaves()
             .iter()
-            .filter(|leaf| rule(&leaf.measure))
+            .filter(|leaf| leaf.measure.must_split)
             .collect();
         assert!(
             crossing.len() >= 16,

@@ -4,7 +4,7 @@
 //! `benches/run` runs it. A real map needs HIGHFELL_DATA.
 
 use highfell::terrain::height_map::HeightMap;
-use highfell::terrain::measure::{Metric, Task, measure_task};
+use highfell::terrain::measure::{Measurer, Metric, Task};
 use highfell::terrain::noise::fractal;
 use highfell::terrain::refine::Refiner;
 use highfell::world::Layout;
@@ -44,12 +44,9 @@ fn exact(map: &HeightMap) -> usize {
         stream_levels: 0,
         lattice_bias: 0,
     };
-    let none = |_: &_| false;
-    let serial = |tasks: &[Task]| {
-        let measure = |task| measure_task(map, Metric::Max, task);
-        tasks.iter().map(measure).collect()
-    };
-    let mut refiner = Refiner::new(layout, serial, &none);
+    let measurer = Measurer::new(map, Metric::Max, None);
+    let serial = |tasks: &[Task]| tasks.iter().map(|task| measurer.measure(task)).collect();
+    let mut refiner = Refiner::new(layout, serial);
     refiner.refine(0, ERROR_M, |_| ());
     let mut index = vec![u32::MAX; map.heights.len()];
     let mut vertices = Vec::new();
