@@ -3,7 +3,7 @@
 //! No memory maps: a truncated file must be an error, not a signal.
 
 use crate::error::{Error, Result};
-use crate::world::{FormatError, ReadAt, World, WorldWriter};
+use crate::world::{FormatError, ReadAt, World, WorldWriter, container};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -25,8 +25,16 @@ pub fn open_world(path: &Path) -> Result<World> {
         file,
         len: facts.len(),
     };
-    World::open(Box::new(source), path.display().to_string())
-        .map_err(|error| bad_world(path, error))
+    World::open(Box::new(source), path.display().to_string()).map_err(|error| {
+        if error == container::not_a_world() {
+            let next = format!(
+                "a world file (is it elevation data? then: highfell compile {})",
+                path.display()
+            );
+            return Error::file(path, error.to_string(), next);
+        }
+        bad_world(path, error)
+    })
 }
 
 /// The error of a world file whose bytes are wrong.

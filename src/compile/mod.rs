@@ -56,10 +56,15 @@ const TASKS_AT_ONCE: usize = 256;
 /// The default sum: what eight cells are off by the default error.
 const DEFAULT_SUM_CELLS: f64 = 8.0;
 
-/// For `Max` the larger of the height step and an eighth of the spacing, in metres.
+/// For `Max`, in metres: an eighth of the spacing, but no more than a hundredth of the relief
+/// (grids of many kilometres a cell would else be plains) and no less than the height step.
 pub fn default_error(metric: Metric, source: &Source) -> f64 {
     let cell_m2 = source.spacing_m[0] * source.spacing_m[1];
-    let error_m = source.step_m.max(cell_m2.sqrt() / 8.0);
+    let (low, high) = source.map.range();
+    let relief_m = (high as f64 - low as f64) * source.step_m;
+    let error_m = (cell_m2.sqrt() / 8.0)
+        .min(relief_m / 100.0)
+        .max(source.step_m);
     match metric {
         Metric::Max => error_m,
         Metric::Sum => error_m * cell_m2 * DEFAULT_SUM_CELLS,

@@ -116,7 +116,8 @@ pub struct CompileArgs {
     #[arg(long, short)]
     pub output: Option<PathBuf>,
     /// Largest error of the finest level in metres (cubic metres for --metric sum); by default an
-    /// eighth of the spacing, but no less than the height step
+    /// eighth of the spacing or a hundredth of the relief, whichever is less, but no less than the
+    /// height step
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
     pub error: Option<f64>,
     /// What is compared with the error: the largest vertical distance (max, metres) or the

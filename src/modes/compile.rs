@@ -6,7 +6,7 @@ use crate::compile::{CompileOptions, Progress, compile};
 use crate::error::Result;
 use crate::files;
 use crate::import::{self, ImportOptions};
-use crate::world::Meta;
+use crate::world::{LevelMeta, Meta};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -79,13 +79,14 @@ fn report(meta: &Meta, output: &Path) {
     let finest = &meta.levels[0];
     let [columns, rows] = meta.layout.size_cells.map(|cells| cells + 1);
     eprintln!(
-        "wrote {} ({:.1} MB): {columns} x {rows} samples, {} levels, {} triangles in the finest (error {:.2} m, asked {:.2} m)",
+        "wrote {} ({:.1} MB): {columns} x {rows} samples, {} levels, {} triangles in the finest (error {:.2} m, asked {:.2} {})",
         output.display(),
         size as f64 / 1e6,
         meta.layout.levels,
         finest.triangles,
         finest.max_error_m,
-        finest.threshold
+        finest.threshold,
+        meta.threshold_unit()
     );
     if meta.source.filled > 0 {
         eprintln!(
@@ -93,24 +94,36 @@ fn report(meta: &Meta, output: &Path) {
             meta.source.filled
         );
     }
-    let exhausted: u64 = meta
-        .levels
-        .iter()
-        .map(|level| level.exhausted_patches)
-        .sum();
-    if exhausted > 0 {
-        eprintln!(
-            "{exhausted} patches are rougher than their lattice can follow at this error; --error {:.2} would suit them",
-            suggested_error(meta)
-        );
-    }
+    report_exhausted(meta);
     if meta.layout.patch_cells > LARGEST_FLOWN_PATCH {
         eprintln!(
             "patches of {} cells may have more vertices than can be drawn; up to {LARGEST_FLOWN_PATCH} never do",
             meta.layout.patch_cells
         );
     }
-    eprintln!("fly over it with: highfell fly {}", output.display());
+    let program = std::env::args().next().unwrap_or("highfell".into());
+    eprintln!("fly over it with: {program} fly {}", output.display());
+}
+
+/// Coarse lattices cannot follow rough ground; such levels are only drawn further away.
+fn report_exhausted(meta: &Meta) {
+    let exhausted = |level: &&LevelMeta| level.exhausted_patches > 0;
+    let patches: u64 = meta
+        .levels
+        .iter()
+        .map(|level| level.exhausted_patches)
+        .sum();
+    let first = meta.levels.iter().position(|level| exhausted(&level));
+    let last = meta.levels.iter().rposition(|level| exhausted(&level));
+    if let (Some(first), Some(last)) = (first, last) {
+        let suggestion = match meta.metric.as_str() {
+            "max" => format!(" (none would with --error {:.2})", suggested_error(meta)),
+            _ => String::new(),
+        };
+        eprintln!(
+            "{patches} patches of levels {first} to {last} are rougher than their lattices can follow, so these levels begin further away{suggestion}"
+        );
+    }
 }
 
 /// The error at which no level would ask for more than its lattice gave.

@@ -81,12 +81,14 @@ fn as_text(world: &World) -> String {
         format!("          spacing {:.3} x {:.3} m, height step {} m, sea {sea}", meta.spacing_m[0], meta.spacing_m[1], meta.height_step_m),
         format!("file      {} bytes: heights {} ({per_sample:.2} bits a sample), topology {} ({:.2} bits a triangle), other {}", bytes.total, bytes.heights, bytes.topology, bytes.topology as f64 * 8.0 / triangles.max(1) as f64, bytes.other()),
         String::new(),
-        "level  patch m      stride  patches  exhausted   triangles    vertices  asked m  error m  bits/tri  where".into(),
+        format!("asked     {} in {} by level; exhausted: patches whose lattice is too wide for that; stride: samples between a level's", meta.metric, meta.threshold_unit()),
+        String::new(),
+        "level  patch m      stride  patches  exhausted   triangles    vertices          asked  error m  bits/tri  where".into(),
     ];
     for (facts, level) in meta.levels.iter().zip(0u8..) {
         let size = layout.patch_size(level) as f64;
         lines.push(format!(
-            "{level:>5}  {:<12} {:>6} {:>8} {:>10} {:>11} {:>11} {:>8.2} {:>8.2} {:>9.2}  {}",
+            "{level:>5}  {:<12} {:>6} {:>8} {:>10} {:>11} {:>11} {:>14.2} {:>8.2} {:>9.2}  {}",
             format!(
                 "{:.0} x {:.0}",
                 size * meta.spacing_m[0],

@@ -138,6 +138,12 @@ pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<
 /// devices, folders and the inputs of the same run whatever is passed.
 fn check_may_write(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
     let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return refuse(&format!("there is no folder {}", folder.display()));
+    }
     if std::fs::symlink_metadata(path).is_err() {
         return Ok(());
     }

@@ -14,6 +14,7 @@ pub fn main_panel(ui: &mut Ui, settings: &mut Settings, view: &OverlayView) {
             egui::ScrollArea::vertical().show(ui, |ui| {
                 ui.heading("Highfell");
                 ui.label(RichText::new("F1 shows the keys, H hides this panel").weak());
+                warnings(ui, view);
                 section(ui, "Frame", |ui| frame_numbers(ui, view));
                 section(ui, "View", |ui| view_settings(ui, settings));
                 section(ui, "Level of detail", |ui| lod_settings(ui, settings, view));
@@ -87,12 +88,21 @@ fn frame_numbers(ui: &mut Ui, view: &OverlayView) {
             ("adapter", stats.adapter.clone()),
         ],
     );
-    if stats.finest_level > 0 {
-        let full = format!(
-            "GPU memory is full: nothing finer than level {} is drawn",
-            stats.finest_level
-        );
-        ui.colored_label(ui.visuals().warn_fg_color, full);
+}
+
+/// What a user should know without scrolling.
+fn warnings(ui: &mut Ui, view: &OverlayView) {
+    let (finest, failed) = (view.stats.finest_level, view.stats.stream.failed);
+    let mut warn = |text: String| ui.colored_label(ui.visuals().warn_fg_color, text);
+    if finest > 0 {
+        warn(format!(
+            "GPU memory is full: nothing finer than level {finest} is drawn"
+        ));
+    }
+    if failed > 0 {
+        warn(format!(
+            "{failed} parts of the world cannot be read and are drawn coarser; the terminal says why"
+        ));
     }
 }
 
@@ -194,11 +204,18 @@ fn level_row(ui: &mut Ui, settings: &mut Settings, view: &OverlayView, level: us
         by_hand.resize(by_hand.len().max(level + 1), None);
         by_hand[level] = Some(end_m);
     }
-    ui.label(match range.reason {
-        RangeReason::Error => "error",
-        RangeReason::Morph => "morph",
-        RangeReason::Hand => "by hand",
-    });
+    let (reason, why) = match range.reason {
+        RangeReason::Error => (
+            "error",
+            "from here on the next level is right to within the pixel error",
+        ),
+        RangeReason::Morph => (
+            "morph",
+            "kept this long so that neighbours differ by one level at most; more pixel error changes nothing",
+        ),
+        RangeReason::Hand => ("by hand", "set by dragging the distance"),
+    };
+    ui.label(reason).on_hover_text(why);
 }
 
 fn camera_settings(ui: &mut Ui, settings: &mut Settings, view: &OverlayView) {

@@ -8,7 +8,7 @@ use crate::terrain::camera::{Bounds, Viewpoint};
 use crate::terrain::lod::{Range, Selection};
 use crate::world::{Layout, PatchKey};
 use glam::{DVec3, ivec2};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The patches to draw: those inside the source first, each group near to far.
 pub fn draw_list(
@@ -110,25 +110,33 @@ pub fn drawn_errors(
     selection: &Selection,
     draws: &[DrawPatch],
 ) -> DrawnErrors {
-    let drawn: HashSet<PatchKey> = draws.iter().map(|draw| draw.key).collect();
+    let drawn: HashMap<PatchKey, &DrawPatch> = draws.iter().map(|draw| (draw.key, draw)).collect();
     let mut errors = DrawnErrors::default();
     for selected in &selection.cut {
-        let error_m = scene.loaded[&selected.key].largest_error_m() * settings.lod.exaggeration;
+        let loaded = scene.loaded[&selected.key];
+        let own_m = loaded.error_m as f64 * settings.lod.exaggeration;
+        let either_m = loaded.largest_error_m() * settings.lod.exaggeration;
         let (eye, bounds) = (viewpoint.eye, &selected.bounds);
         if (bounds.min.x..=bounds.max.x).contains(&eye.x)
             && (bounds.min.z..=bounds.max.z).contains(&eye.z)
         {
-            errors.at_eye_m = errors.at_eye_m.max(error_m);
+            errors.at_eye_m = errors.at_eye_m.max(either_m);
         }
-        if !drawn.contains(&selected.key) {
+        let Some(draw) = drawn.get(&selected.key) else {
             continue;
-        }
-        errors.metres = errors.metres.max(error_m);
+        };
+        // The parent's error only counts where the morph has begun.
+        let fades = draw.least_morph > 0.0;
+        let morphs_from_m = if fades { 0.0 } else { draw.morph_from_m as f64 };
+        let morphs = bounds.farthest(eye) > morphs_from_m;
+        errors.metres = errors.metres.max(if morphs { either_m } else { own_m });
         let distance_m = bounds.distance(eye);
         // Closer than its error, a bound in pixels says nothing.
-        if distance_m > 2.0 * error_m {
-            let pixels = error_m * viewpoint.pixels_per_radian / distance_m;
-            errors.pixels = errors.pixels.max(pixels);
+        if distance_m > 2.0 * either_m {
+            let own = own_m / distance_m;
+            let morphed = either_m / distance_m.max(morphs_from_m);
+            let radians = if morphs { own.max(morphed) } else { own };
+            errors.pixels = errors.pixels.max(radians * viewpoint.pixels_per_radian);
         }
     }
     errors

@@ -181,6 +181,14 @@ impl Bounds {
     pub fn distance(&self, from: DVec3) -> f64 {
         (from - from.clamp(self.min, self.max)).length()
     }
+
+    /// The distance to the corner that is furthest away.
+    pub fn farthest(&self, from: DVec3) -> f64 {
+        (from - self.min)
+            .abs()
+            .max((from - self.max).abs())
+            .length()
+    }
 }
 
 #[cfg(test)]

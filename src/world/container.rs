@@ -188,11 +188,16 @@ pub struct TableInfo {
     pub crc: u32,
 }
 
+/// The error of a file that is something else altogether.
+pub fn not_a_world() -> FormatError {
+    FormatError::new("not a Highfell world")
+}
+
 /// Reads the header of a file of `file_bytes` bytes.
 pub fn parse_header(bytes: &[u8], file_bytes: u64) -> Result<TableInfo, FormatError> {
     let wrong = |text: String| Err(FormatError(text));
     if bytes.len() < HEADER_BYTES || &bytes[..8] != MAGIC {
-        return wrong("not a Highfell world".into());
+        return Err(not_a_world());
     }
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));

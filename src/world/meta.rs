@@ -35,7 +35,7 @@ pub struct LevelMeta {
     pub triangles: u64,
     /// Vertices of the level's mesh, those on patch borders counted once.
     pub vertices: u64,
-    /// The error asked, in metres.
+    /// The error asked, in metres or cubic metres as the metric says.
     pub threshold: f64,
     /// The largest error of any patch, in metres.
     pub max_error_m: f64,
@@ -67,6 +67,11 @@ impl Meta {
                 largest
             })
             .collect()
+    }
+
+    /// The unit of thresholds.
+    pub fn threshold_unit(&self) -> &'static str {
+        if self.metric == "sum" { "m³" } else { "m" }
     }
 
     /// A height of the ground, or the sea's where that is higher.

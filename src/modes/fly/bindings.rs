@@ -77,24 +77,14 @@ pub const BINDINGS: [Binding; 16] = [
         Action::CoarserError,
         "more pixel error: fewer triangles",
     ),
-    bind(
-        KeyCode::NumpadAdd,
-        "numpad +",
-        Action::CoarserError,
-        "the same",
-    ),
+    bind(KeyCode::NumpadAdd, "", Action::CoarserError, "the same"),
     bind(
         KeyCode::Minus,
         "-",
         Action::FinerError,
         "less pixel error: more triangles",
     ),
-    bind(
-        KeyCode::NumpadSubtract,
-        "numpad -",
-        Action::FinerError,
-        "the same",
-    ),
+    bind(KeyCode::NumpadSubtract, "", Action::FinerError, "the same"),
     bind(
         KeyCode::KeyG,
         "G",
