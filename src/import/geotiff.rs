@@ -1,9 +1,10 @@
-//! GeoTIFF, TIFF and BigTIFF with one band of elevation, in strips or tiles.
+//! GeoTIFF, TIFF and BigTIFF with a band of elevation, in strips or tiles.
 //!
 //! The `tiff` crate decodes, one strip or tile at a time; what is asked of the file before that
 //! is here, and what its geographic tags mean is in `geotags`.
 //!
-//! - One band; 8 to 64 bits of integer or float; uncompressed, LZW, Deflate or PackBits.
+//! - One band, or the one that `--band` names, interleaved or in planes; 8 to 64 bits of integer
+//!   or float; uncompressed, LZW, Deflate or PackBits.
 //! - The claimed size is checked against the file's length before anything is allocated.
 //! - A strip or tile that a sparse file leaves out is void.
 
@@ -14,36 +15,50 @@ use tiff::TiffError;
 use tiff::decoder::{ChunkType, Decoder, DecodingResult, Limits};
 use tiff::tags::{SampleFormat, Tag};
 
+use super::geotags::Tags;
+use super::grid::{Grid, check_size};
+use super::options::ImportOptions;
 use super::voids::VoidRule;
-use super::{Grid, check_size, geotags, one_line};
+use super::{lint, one_line};
 use crate::error::{Error, Result};
 
 const UNCOMPRESSED: u16 = 1;
 /// LZW, Deflate (two numbers for it) and PackBits.
 const COMPRESSIONS: [u16; 5] = [UNCOMPRESSED, 5, 8, 32946, 32773];
 const BLACK_IS_ZERO: u16 = 1;
+const RGB: u16 = 2;
+const PLANAR: u16 = 2;
 /// More than any of the compressions can shrink (LZW: 12 bits for at most 3.8 kB).
 const MOST_SHRUNK: u64 = 4096;
 
-pub(super) fn read<R: Read + Seek>(reader: R, len: u64, path: &Path) -> Result<Grid> {
+pub(super) fn read<R: Read + Seek>(
+    reader: R,
+    len: u64,
+    path: &Path,
+    options: &ImportOptions,
+) -> Result<Grid> {
     let mut decoder = Decoder::new(reader).map_err(|e| damaged(path, e))?;
-    let layout = Layout::read(&mut decoder, path)?;
+    let layout = Layout::read(&mut decoder, path, options)?;
     let bytes = layout.check_claim(len, path)?;
-    let georef = geotags::georef(&mut decoder, path)?;
-    let rule = layout.void_rule(geotags::nodata(&mut decoder, path)?);
+    let tags = Tags::read(&mut decoder, path, layout.band, layout.height, options)?;
+    let rule = layout.void_rule(tags.nodata);
     let mut limits = Limits::default();
     limits.decoding_buffer_size = limits.decoding_buffer_size.max(bytes);
     limits.intermediate_buffer_size = usize::try_from(len).unwrap_or(usize::MAX);
     let mut decoder = decoder.with_limits(limits);
     let mut samples = vec![f64::NAN; layout.width as usize * layout.height as usize];
     read_chunks(&mut decoder, &layout, rule, &mut samples).map_err(|e| damaged(path, e))?;
-    Ok(Grid {
-        width: layout.width,
-        height: layout.height,
-        samples,
-        integer: layout.format != SampleFormat::IEEEFP,
-        georef,
-    })
+    let integer = layout.format != SampleFormat::IEEEFP;
+    let mut grid = Grid::plain(layout.width, layout.height, samples, integer);
+    grid.georef = tags.georef;
+    grid.measure = tags.measure;
+    if layout.bits == 8 {
+        grid.warnings.push(lint::eight_bits());
+    }
+    if tags.south_up {
+        grid.flip();
+    }
+    Ok(grid)
 }
 
 pub(super) fn damaged(path: &Path, error: TiffError) -> Error {
@@ -59,10 +74,18 @@ struct Layout {
     bits: u16,
     format: SampleFormat,
     compression: u16,
+    bands: u16,
+    /// Which of them holds the heights, from 0.
+    band: u16,
+    planar: bool,
 }
 
 impl Layout {
-    fn read<R: Read + Seek>(decoder: &mut Decoder<R>, path: &Path) -> Result<Layout> {
+    fn read<R: Read + Seek>(
+        decoder: &mut Decoder<R>,
+        path: &Path,
+        options: &ImportOptions,
+    ) -> Result<Layout> {
         let (width, height) = decoder.dimensions().map_err(|e| damaged(path, e))?;
         check_size(path, u64::from(width), u64::from(height))?;
         let mut number = |tag, default| {
@@ -77,18 +100,29 @@ impl Layout {
             bits: number(Tag::BitsPerSample, 1),
             format: SampleFormat::from_u16_exhaustive(number(Tag::SampleFormat, 1)),
             compression: number(Tag::Compression, UNCOMPRESSED),
+            bands,
+            band: options.band.unwrap_or(1).wrapping_sub(1),
+            planar: number(Tag::PlanarConfiguration, 1) == PLANAR,
         };
-        let refuse = |what: String| Err(Error::file(path, what, "one band of elevation"));
-        if bands != 1 {
-            return refuse(format!("{bands} bands"));
-        }
-        if photometric != BLACK_IS_ZERO {
-            return refuse(format!(
-                "imagery (photometric interpretation {photometric})"
-            ));
-        }
+        layout.check_bands(photometric, options.band.is_some(), path)?;
         layout.check_samples(path)?;
         Ok(layout)
+    }
+
+    fn check_bands(&self, photometric: u16, chosen: bool, path: &Path) -> Result<()> {
+        let which = format!("one band of elevation, or --band 1 to {}", self.bands);
+        if self.bands != 1 && !chosen {
+            return Err(Error::file(path, format!("{} bands", self.bands), which));
+        }
+        if self.band >= self.bands {
+            let band = u32::from(self.band.wrapping_add(1));
+            return Err(Error::file(path, format!("there is no band {band}"), which));
+        }
+        if photometric == BLACK_IS_ZERO || photometric == RGB && self.bands >= 3 {
+            return Ok(());
+        }
+        let what = format!("imagery (photometric interpretation {photometric})");
+        Err(Error::file(path, what, "one band of elevation"))
     }
 
     fn check_samples(&self, path: &Path) -> Result<()> {
@@ -117,6 +151,7 @@ impl Layout {
     /// The bytes of the whole raster, if a file of `len` bytes can hold them.
     fn check_claim(&self, len: u64, path: &Path) -> Result<usize> {
         let bytes = u64::from(self.width) * u64::from(self.height) * u64::from(self.bits / 8);
+        let bytes = bytes * u64::from(self.bands);
         let most = if self.compression == UNCOMPRESSED {
             1
         } else {
@@ -132,6 +167,29 @@ impl Layout {
                 Err(Error::file(path, what, "a complete TIFF"))
             }
         }
+    }
+
+    /// Values from pixel to pixel and the place of ours among them, as the decoder hands them out
+    /// (it keeps what is beyond the colours of a picture to itself).
+    fn interleaving(
+        &self,
+        values: usize,
+        pixels: usize,
+    ) -> std::result::Result<(usize, usize), TiffError> {
+        let stride = values / pixels.max(1);
+        let band = if self.planar {
+            0
+        } else {
+            usize::from(self.band)
+        };
+        if band < stride && stride * pixels == values {
+            return Ok((stride, band));
+        }
+        let what = format!(
+            "{values} values for {pixels} pixels of {} bands",
+            self.bands
+        );
+        Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what).into())
     }
 
     fn void_rule(&self, declared: Option<f64>) -> VoidRule {
@@ -158,24 +216,35 @@ fn read_chunks<R: Read + Seek>(
     let across = layout.width.div_ceil(chunk_width);
     let down = layout.height.div_ceil(chunk_height);
     let chunks = across.saturating_mul(down);
-    if byte_counts.len() < chunks as usize {
+    // Planes lie one behind the other.
+    let first = if layout.planar {
+        chunks.saturating_mul(layout.band.into())
+    } else {
+        0
+    };
+    let needed = first.saturating_add(chunks);
+    if byte_counts.len() < needed as usize {
         let short = format!(
-            "{} strips or tiles listed where {chunks} are needed",
+            "{} strips or tiles listed where {needed} are needed",
             byte_counts.len()
         );
         return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, short).into());
     }
-    for (index, bytes) in (0..chunks).zip(byte_counts) {
-        if bytes == 0 {
+    for index in 0..chunks {
+        let place = first + index;
+        if byte_counts[place as usize] == 0 {
             continue;
         }
-        let (width, _) = decoder.chunk_data_dimensions(index);
-        let values = numbers(decoder.read_chunk(index)?);
+        // Of tiles in later planes the decoder hands out rows below the picture too.
+        let (width, height) = decoder.chunk_data_dimensions(place);
+        let values = numbers(decoder.read_chunk(place)?);
+        let pixels = width as usize * height as usize;
+        let (stride, band) = layout.interleaving(values.len(), pixels)?;
         let (x, z) = (index % across * chunk_width, index / across * chunk_height);
-        for (row, values) in values.chunks(width as usize).enumerate() {
+        for (row, values) in values.chunks(width as usize * stride).enumerate() {
             let start = (z as usize + row) * layout.width as usize + x as usize;
             let target = samples.iter_mut().skip(start);
-            for (sample, value) in target.zip(values) {
+            for (sample, value) in target.zip(values.iter().skip(band).step_by(stride)) {
                 *sample = rule.apply(*value);
             }
         }
@@ -210,7 +279,20 @@ mod tests {
     use super::*;
 
     fn read_bytes(bytes: &[u8]) -> Result<Grid> {
-        read(Cursor::new(bytes), bytes.len() as u64, Path::new("x.tif"))
+        read_as(bytes, &ImportOptions::default())
+    }
+
+    fn read_as(bytes: &[u8], options: &ImportOptions) -> Result<Grid> {
+        let len = bytes.len() as u64;
+        read(Cursor::new(bytes), len, Path::new("x.tif"), options)
+    }
+
+    fn read_band(bytes: &[u8], band: u16) -> Result<Grid> {
+        let options = ImportOptions {
+            band: Some(band),
+            ..Default::default()
+        };
+        read_as(bytes, &options)
     }
 
     fn samples(file: &Tiff) -> Vec<f64> {
@@ -303,7 +385,7 @@ mod tests {
             .unwrap();
         let message = read_bytes(&bytes.into_inner()).unwrap_err().to_string();
         assert!(
-            message.contains("3 bands; expected one band of elevation"),
+            message.contains("3 bands; expected one band of elevation, or --band 1 to 3"),
             "{message}"
         );
         let palette = Tiff::uint16(2, 2, &[0; 4]).photometric(3).bytes();
@@ -337,5 +419,49 @@ mod tests {
         let found = samples(&sparse);
         assert_eq!(found[..8], as_numbers(&ramp(8)));
         assert!(found[8..].iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn a_band_is_chosen_interleaved_or_in_planes() {
+        let bands: Vec<Vec<i16>> = (0..3)
+            .map(|band| ramp(20 * 18).iter().map(|v| v + 1000 * band).collect())
+            .collect();
+        let mixed: Vec<i16> = (0..20 * 18)
+            .flat_map(|i| bands.iter().map(move |band| band[i]))
+            .collect();
+        let files = [
+            Tiff::int16(20, 18, &mixed).bands(3),
+            Tiff::int16(20, 18, &mixed).bands(3).tiles(16, 16),
+            Tiff::int16(20, 18, &bands.concat()).planes(3).strips(5),
+            Tiff::int16(20, 18, &bands.concat()).planes(3).tiles(16, 16),
+        ];
+        for file in files {
+            let bytes = file.bytes();
+            for (band, heights) in (1..).zip(&bands) {
+                let grid = read_band(&bytes, band).unwrap();
+                assert_eq!(grid.samples, as_numbers(heights));
+            }
+            for none in [0, 4] {
+                let message = read_band(&bytes, none).unwrap_err().to_string();
+                assert!(message.contains("--band 1 to 3"), "{message}");
+            }
+            assert!(read_bytes(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn a_scale_and_an_offset_are_kept_for_later() {
+        let xml = "<Item name=\"S\" sample=\"0\" role=\"scale\">0.1</Item>\
+                   <Item name=\"O\" sample=\"0\" role=\"offset\">-5</Item>";
+        let grid = read_bytes(&Tiff::int16(2, 2, &[0; 4]).text(42112, xml).bytes()).unwrap();
+        assert_eq!((grid.measure.scale, grid.measure.offset), (0.1, -5.0));
+    }
+
+    #[test]
+    fn rows_that_go_north_are_turned_around() {
+        let matrix = [10.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0, 0.0];
+        let file = Tiff::int16(2, 2, &[1, 2, 3, 4]);
+        let file = file.doubles(34264, &[&matrix[..], &[0.0; 8]].concat());
+        assert_eq!(samples(&file), [3.0, 4.0, 1.0, 2.0]);
     }
 }
