@@ -1,7 +1,7 @@
 //! GeoTIFF, TIFF and BigTIFF with a band of elevation, in strips or tiles.
 //!
 //! The `tiff` crate decodes, one strip or tile at a time; what is asked of the file before that
-//! is here, and what its geographic tags mean is in `geotags`.
+//! is in `samples`, and what its geographic tags mean is in `geotags`.
 //!
 //! - One band, or the one that `--band` names, interleaved or in planes; 8 to 64 bits of integer
 //!   or float; uncompressed, LZW, Deflate or PackBits.
@@ -16,20 +16,18 @@ use tiff::decoder::{ChunkType, Decoder, DecodingResult, Limits};
 use tiff::tags::{SampleFormat, Tag};
 
 use super::geotags::Tags;
-use super::grid::{Grid, check_size};
+use super::grid::Grid;
+use super::lint::Warning;
 use super::options::ImportOptions;
+use super::samples::Layout;
 use super::voids::VoidRule;
 use super::{lint, one_line};
 use crate::error::{Error, Result};
 
-const UNCOMPRESSED: u16 = 1;
-/// LZW, Deflate (two numbers for it) and PackBits.
-const COMPRESSIONS: [u16; 5] = [UNCOMPRESSED, 5, 8, 32946, 32773];
-const BLACK_IS_ZERO: u16 = 1;
-const RGB: u16 = 2;
-const PLANAR: u16 = 2;
-/// More than any of the compressions can shrink (LZW: 12 bits for at most 3.8 kB).
-const MOST_SHRUNK: u64 = 4096;
+/// In the kind of a picture: it is another one's mask.
+const MASK: u32 = 4;
+/// Directories may point at each other in a circle.
+const MOST_PICTURES: usize = 64;
 
 pub(super) fn read<R: Read + Seek>(
     reader: R,
@@ -55,150 +53,38 @@ pub(super) fn read<R: Read + Seek>(
     if layout.bits == 8 {
         grid.warnings.push(lint::eight_bits());
     }
+    if has_mask(&mut decoder) {
+        let text = "the file has a mask of its own, which is not read: its samples are heights";
+        let pass = "--nodata NUMBER, or a file without a mask";
+        grid.warnings.push(Warning::new("mask", text, pass));
+    }
     if tags.south_up {
         grid.flip();
     }
     Ok(grid)
 }
 
+/// Whether one of the other pictures in the file says which samples of this one count.
+fn has_mask<R: Read + Seek>(decoder: &mut Decoder<R>) -> bool {
+    let mut next = decoder.image_ifd().directory().next();
+    for _ in 0..MOST_PICTURES {
+        let Some(pointer) = next else { break };
+        let Ok(directory) = decoder.read_directory(pointer) else {
+            break;
+        };
+        let mut tags = decoder.read_directory_tags(&directory);
+        let kind = tags.find_tag_unsigned::<u32>(Tag::NewSubfileType);
+        if kind.ok().flatten().is_some_and(|kind| kind & MASK != 0) {
+            return true;
+        }
+        next = directory.next();
+    }
+    false
+}
+
 pub(super) fn damaged(path: &Path, error: TiffError) -> Error {
     let what = format!("damaged or unusual TIFF: {}", one_line(error));
     Error::file(path, what, "an intact TIFF with one band of elevation")
-}
-
-/// What the file says of its samples.
-#[derive(Debug)]
-struct Layout {
-    width: u32,
-    height: u32,
-    bits: u16,
-    format: SampleFormat,
-    compression: u16,
-    bands: u16,
-    /// Which of them holds the heights, from 0.
-    band: u16,
-    planar: bool,
-}
-
-impl Layout {
-    fn read<R: Read + Seek>(
-        decoder: &mut Decoder<R>,
-        path: &Path,
-        options: &ImportOptions,
-    ) -> Result<Layout> {
-        let (width, height) = decoder.dimensions().map_err(|e| damaged(path, e))?;
-        check_size(path, u64::from(width), u64::from(height))?;
-        let mut number = |tag, default| {
-            let values = decoder.find_tag_unsigned_vec::<u16>(tag).ok().flatten();
-            values.and_then(|v| v.first().copied()).unwrap_or(default)
-        };
-        let bands = number(Tag::SamplesPerPixel, 1);
-        let photometric = number(Tag::PhotometricInterpretation, BLACK_IS_ZERO);
-        let layout = Layout {
-            width,
-            height,
-            bits: number(Tag::BitsPerSample, 1),
-            format: SampleFormat::from_u16_exhaustive(number(Tag::SampleFormat, 1)),
-            compression: number(Tag::Compression, UNCOMPRESSED),
-            bands,
-            band: options.band.unwrap_or(1).wrapping_sub(1),
-            planar: number(Tag::PlanarConfiguration, 1) == PLANAR,
-        };
-        layout.check_bands(photometric, options.band.is_some(), path)?;
-        layout.check_samples(path)?;
-        Ok(layout)
-    }
-
-    fn check_bands(&self, photometric: u16, chosen: bool, path: &Path) -> Result<()> {
-        let which = format!("one band of elevation, or --band 1 to {}", self.bands);
-        if self.bands != 1 && !chosen {
-            return Err(Error::file(path, format!("{} bands", self.bands), which));
-        }
-        if self.band >= self.bands {
-            let band = u32::from(self.band.wrapping_add(1));
-            return Err(Error::file(path, format!("there is no band {band}"), which));
-        }
-        if photometric == BLACK_IS_ZERO || photometric == RGB && self.bands >= 3 {
-            return Ok(());
-        }
-        let what = format!("imagery (photometric interpretation {photometric})");
-        Err(Error::file(path, what, "one band of elevation"))
-    }
-
-    fn check_samples(&self, path: &Path) -> Result<()> {
-        let whole = matches!(self.bits, 8 | 16 | 32 | 64);
-        let known = match self.format {
-            SampleFormat::Uint | SampleFormat::Int => whole,
-            SampleFormat::IEEEFP => whole && self.bits != 8,
-            _ => false,
-        };
-        if !known {
-            let what = format!("samples of {} bits ({:?})", self.bits, self.format);
-            let expected = "integers of 8 to 64 bits or floats of 16 to 64";
-            return Err(Error::file(path, what, expected));
-        }
-        if !COMPRESSIONS.contains(&self.compression) {
-            let what = format!("compression {} is not supported", self.compression);
-            return Err(Error::file(
-                path,
-                what,
-                "uncompressed, LZW, Deflate or PackBits",
-            ));
-        }
-        Ok(())
-    }
-
-    /// The bytes of the whole raster, if a file of `len` bytes can hold them.
-    fn check_claim(&self, len: u64, path: &Path) -> Result<usize> {
-        let bytes = u64::from(self.width) * u64::from(self.height) * u64::from(self.bits / 8);
-        let bytes = bytes * u64::from(self.bands);
-        let most = if self.compression == UNCOMPRESSED {
-            1
-        } else {
-            MOST_SHRUNK
-        };
-        match usize::try_from(bytes) {
-            Ok(size) if bytes <= len.saturating_mul(most) => Ok(size),
-            _ => {
-                let what = format!(
-                    "truncated: {len} bytes cannot hold {} x {} samples of {} bits",
-                    self.width, self.height, self.bits
-                );
-                Err(Error::file(path, what, "a complete TIFF"))
-            }
-        }
-    }
-
-    /// Values from pixel to pixel and the place of ours among them, as the decoder hands them out
-    /// (it keeps what is beyond the colours of a picture to itself).
-    fn interleaving(
-        &self,
-        values: usize,
-        pixels: usize,
-    ) -> std::result::Result<(usize, usize), TiffError> {
-        let stride = values / pixels.max(1);
-        let band = if self.planar {
-            0
-        } else {
-            usize::from(self.band)
-        };
-        if band < stride && stride * pixels == values {
-            return Ok((stride, band));
-        }
-        let what = format!(
-            "{values} values for {pixels} pixels of {} bands",
-            self.bands
-        );
-        Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what).into())
-    }
-
-    fn void_rule(&self, declared: Option<f64>) -> VoidRule {
-        match (self.format, self.bits) {
-            (SampleFormat::Uint, _) => VoidRule::unsigned(declared),
-            (SampleFormat::IEEEFP, 16 | 32) => VoidRule::single(declared),
-            _ => VoidRule::signed(declared),
-        }
-    }
 }
 
 fn read_chunks<R: Read + Seek>(
@@ -463,5 +349,27 @@ mod tests {
         let file = Tiff::int16(2, 2, &[1, 2, 3, 4]);
         let file = file.doubles(34264, &[&matrix[..], &[0.0; 8]].concat());
         assert_eq!(samples(&file), [3.0, 4.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_mask_that_is_not_read_is_told() {
+        let file = |kind: u32| {
+            let mut bytes = Cursor::new(Vec::new());
+            let mut encoder = TiffEncoder::new(&mut bytes).unwrap();
+            encoder
+                .write_image::<colortype::GrayI16>(4, 4, &ramp(16))
+                .unwrap();
+            let mut second = encoder.new_image::<colortype::Gray8>(4, 4).unwrap();
+            let tags = second.encoder();
+            tags.write_tag(Tag::NewSubfileType, kind).unwrap();
+            second.write_data(&[255; 16]).unwrap();
+            bytes.into_inner()
+        };
+        let about = |kind| -> Vec<&str> {
+            let grid = read_bytes(&file(kind)).unwrap();
+            grid.warnings.iter().map(|warning| warning.about).collect()
+        };
+        assert_eq!(about(4), ["mask"]);
+        assert!(about(1).is_empty());
     }
 }

@@ -23,7 +23,8 @@ const OBLONG: f64 = 2.0;
 const LEVELS_OF_A_BYTE: usize = 256;
 /// A spike stands out by so many mean differences of neighbours ...
 const SPIKE: f64 = 100.0;
-/// ... and by so many times what its neighbours differ among themselves.
+/// ... and by so many times what its neighbours differ among themselves, and stands steeper than
+/// 45 degrees on all sides.
 const LONELY: f64 = 10.0;
 
 /// Facts and warnings.
@@ -115,7 +116,7 @@ pub(super) fn examine(
         oblong(spacing_m),
         steep(&slopes, metres, spacing_m),
         terraces(grid).filter(|_| !known_terraces),
-        spikes(grid, &slopes),
+        spikes(grid, &slopes, spacing_m[0].min(spacing_m[1]) / metres.abs()),
     ];
     questions.into_iter().flatten().collect()
 }
@@ -137,7 +138,7 @@ fn void_warning(grid: &Grid) -> Option<Warning> {
     Some(Warning::new(
         "voids",
         text,
-        "--voids nearest, or --crop X,Z,W,H to leave them out",
+        "--voids fill or nearest, or --crop X,Z,W,H to leave them out",
     ))
 }
 
@@ -181,7 +182,7 @@ fn steep(slopes: &Slopes, metres: f64, spacing_m: [f64; 2]) -> Option<Warning> {
     let mean = slopes.mean * metres.abs() / spacing_m[0].min(spacing_m[1]);
     (mean > STEEP).then(|| {
         let text = format!(
-            "the ground is steeper than {:.0} degrees on average: degrees or feet taken for metres?",
+            "the ground is steeper than {:.0} degrees on average, as if degrees or feet were taken for metres",
             mean.atan().to_degrees().floor()
         );
         Warning::new("steep", text, "--spacing M or --height-scale M")
@@ -239,7 +240,8 @@ impl Slopes {
     }
 }
 
-fn spikes(grid: &Grid, slopes: &Slopes) -> Option<Warning> {
+/// `steep` is a spacing in units of the file's heights.
+fn spikes(grid: &Grid, slopes: &Slopes, steep: f64) -> Option<Warning> {
     let width = grid.width as usize;
     let is_spike = |at: usize| {
         let around = [at - width, at - 1, at + 1, at + width].map(|i| grid.samples[i]);
@@ -247,10 +249,10 @@ fn spikes(grid: &Grid, slopes: &Slopes) -> Option<Warning> {
         let high = around.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sample = grid.samples[at];
         let beyond = (sample - high).max(low - sample);
-        // A void anywhere makes no comparison true that should not be.
         around.iter().all(|v| !v.is_nan())
             && beyond > SPIKE * slopes.mean
             && beyond > LONELY * (high - low)
+            && beyond > steep
     };
     let inner = (1..grid.height as usize - 1)
         .flat_map(|z| (1..width - 1).map(move |x| z * width + x))
@@ -258,7 +260,7 @@ fn spikes(grid: &Grid, slopes: &Slopes) -> Option<Warning> {
     let found: Vec<usize> = inner.collect();
     let first = *found.first()?;
     let text = format!(
-        "{} spikes, the first of {} at column {}, row {}",
+        "spikes: {}, the first of {} at column {}, row {}",
         found.len(),
         grid.samples[first],
         first % width,
@@ -311,6 +313,11 @@ mod tests {
     fn spikes_and_pits_are_found_and_hills_are_not() {
         let grid = slope(|s| s[64 * 20 + 30] = 5000.0);
         assert_eq!(about(&grid, [100.0, 100.0]), ["spikes"]);
+        let islet = slope(|s| {
+            s.fill(0.0);
+            s[64 * 20 + 30] = 6.0;
+        });
+        assert!(about(&islet, [90.0, 90.0]).is_empty());
         let pit = slope(|s| s[64 * 20 + 30] = -9999.0);
         let survey = survey(&pit.samples).unwrap();
         let found = examine(&pit, &survey, 1.0, [100.0, 100.0]);

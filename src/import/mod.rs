@@ -29,6 +29,7 @@ mod png;
 mod quantise;
 mod raw;
 mod resample;
+mod samples;
 mod units;
 mod voids;
 mod zipped;

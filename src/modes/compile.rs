@@ -78,7 +78,7 @@ fn as_text(lint: &Lint) -> String {
     lines.push(match &lint.voids {
         None => "voids     none".into(),
         Some(voids) => format!(
-            "voids     {} samples, columns {} to {}, rows {} to {}",
+            "voids     {} samples of the source, columns {} to {}, rows {} to {}",
             voids.count, voids.columns[0], voids.columns[1], voids.rows[0], voids.rows[1]
         ),
     });
