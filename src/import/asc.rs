@@ -12,8 +12,8 @@ use std::io::BufRead;
 use std::path::Path;
 
 use super::geo::{Georef, Unit};
+use super::grid::{Grid, check_size};
 use super::voids::VoidRule;
-use super::{Grid, check_size};
 use crate::error::{Error, Result};
 
 const KEYS: [&str; 10] = [
@@ -68,13 +68,10 @@ pub(super) fn read(reader: impl BufRead, len: u64, path: &Path) -> Result<Grid> 
             format!("{count} ({width} x {height})"),
         ));
     }
-    Ok(Grid {
-        width,
-        height,
-        integer: samples.iter().all(|v| v.is_nan() || v.fract() == 0.0),
-        samples,
-        georef: Some(georef),
-    })
+    let integer = samples.iter().all(|v| v.is_nan() || v.fract() == 0.0);
+    let mut grid = Grid::plain(width, height, samples, integer);
+    grid.georef = Some(georef);
+    Ok(grid)
 }
 
 struct Words<'a, R> {

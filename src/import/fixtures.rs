@@ -3,12 +3,12 @@
 //! The encoders at hand write neither tiles nor geographic tags, so a TIFF is put together from
 //! its parts here: header, directory, values, chunks.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 
-/// One intact file of each kind, with its name.
+/// One intact file of each kind that needs no flag, with its name.
 pub(super) fn one_of_each() -> Vec<(&'static str, Vec<u8>)> {
     let heights: Vec<i16> = (0..20 * 18).map(|i| i % 90).collect();
     let floats: Vec<f32> = heights.iter().map(|v| f32::from(*v) / 3.0).collect();
@@ -30,6 +30,15 @@ pub(super) fn one_of_each() -> Vec<(&'static str, Vec<u8>)> {
         (
             "grey.png",
             png(20, 18, ExtendedColorType::L16, &ne_bytes(&words)),
+        ),
+        ("half.exr", exr(20, &[("Y", &floats)])),
+        ("raw.r32", {
+            let square = floats[..18 * 18].iter();
+            square.flat_map(|v| v.to_le_bytes()).collect()
+        }),
+        (
+            "grey.png",
+            png(10, 18, ExtendedColorType::La16, &ne_bytes(&words)),
         ),
         (
             "grid.asc",
@@ -56,6 +65,33 @@ pub(super) fn png(width: u32, height: u32, color: ExtendedColorType, samples: &[
         .write_image(samples, width, height, color)
         .unwrap();
     bytes
+}
+
+/// A scanline file of compressed floats, whose channels must come in the order of their names.
+pub(super) fn exr(width: usize, channels: &[(&str, &[f32])]) -> Vec<u8> {
+    use exr::prelude::*;
+    let list = channels
+        .iter()
+        .map(|(name, samples)| AnyChannel::new(*name, FlatSamples::F32(samples.to_vec())));
+    let height = channels[0].1.len() / width;
+    let image = Image::from_encoded_channels(
+        (width, height),
+        Encoding::SMALL_LOSSLESS,
+        AnyChannels::sort(list.collect()),
+    );
+    let mut bytes = Cursor::new(Vec::new());
+    image.write().to_buffered(&mut bytes).unwrap();
+    bytes.into_inner()
+}
+
+pub(super) fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        let options = zip::write::SimpleFileOptions::default();
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
 }
 
 pub(super) fn ne_bytes(samples: &[u16]) -> Vec<u8> {
@@ -95,6 +131,8 @@ pub(super) struct Tiff {
     samples: Vec<u8>,
     chunk: (u32, u32),
     tiled: bool,
+    bands: u16,
+    planar: bool,
     big: bool,
     left_out: Option<usize>,
     extra: Vec<Entry>,
@@ -157,6 +195,8 @@ impl Tiff {
             samples,
             chunk: (width, height),
             tiled: false,
+            bands: 1,
+            planar: false,
             big: false,
             left_out: None,
             extra: Vec::new(),
@@ -177,6 +217,18 @@ impl Tiff {
     pub fn big(mut self) -> Tiff {
         self.big = true;
         self
+    }
+
+    /// Samples of so many bands, interleaved.
+    pub fn bands(mut self, bands: u16) -> Tiff {
+        self.bands = bands;
+        self
+    }
+
+    /// Samples of so many bands, one behind the other.
+    pub fn planes(mut self, bands: u16) -> Tiff {
+        self.planar = true;
+        self.bands(bands)
     }
 
     pub fn photometric(mut self, photometric: u16) -> Tiff {
@@ -248,17 +300,23 @@ impl Tiff {
             self.width.div_ceil(self.chunk.0),
             self.height.div_ceil(self.chunk.1),
         );
-        (0..across * down)
+        let planes = if self.planar { self.bands } else { 1 };
+        (0..across * down * u32::from(planes))
             .map(|i| match self.left_out {
                 Some(left_out) if left_out == i as usize => Vec::new(),
-                _ => self.chunk(i % across * self.chunk.0, i / across * self.chunk.1),
+                _ => {
+                    let (plane, i) = (i / (across * down), i % (across * down));
+                    let (x, z) = (i % across * self.chunk.0, i / across * self.chunk.1);
+                    self.chunk(plane, x, z)
+                }
             })
             .collect()
     }
 
     /// Tiles are padded to their full size, strips end with the picture.
-    fn chunk(&self, x0: u32, z0: u32) -> Vec<u8> {
-        let size = self.bits as usize / 8;
+    fn chunk(&self, plane: u32, x0: u32, z0: u32) -> Vec<u8> {
+        let interleaved = if self.planar { 1 } else { self.bands };
+        let size = self.bits as usize / 8 * usize::from(interleaved);
         let bottom = if self.tiled {
             z0 + self.chunk.1
         } else {
@@ -267,7 +325,7 @@ impl Tiff {
         let mut bytes = Vec::new();
         for z in z0..bottom {
             for x in x0..x0 + self.chunk.0 {
-                let at = (z * self.width + x) as usize * size;
+                let at = (plane * self.width * self.height + z * self.width + x) as usize * size;
                 let inside = x < self.width && z < self.height;
                 bytes.extend((0..size).map(|b| if inside { self.samples[at + b] } else { 0xaa }));
             }
@@ -279,11 +337,12 @@ impl Tiff {
         let mut entries = vec![
             Entry::longs(256, &[self.claimed.0]),
             Entry::longs(257, &[self.claimed.1]),
-            Entry::shorts(258, &[self.bits]),
+            Entry::shorts(258, &vec![self.bits; self.bands.into()]),
             Entry::shorts(259, &[1]),
             Entry::shorts(262, &[self.photometric]),
-            Entry::shorts(277, &[1]),
-            Entry::shorts(339, &[self.format]),
+            Entry::shorts(277, &[self.bands]),
+            Entry::shorts(284, &[1 + u16::from(self.planar)]),
+            Entry::shorts(339, &vec![self.format; self.bands.into()]),
         ];
         entries.extend(if self.tiled {
             vec![

@@ -9,15 +9,20 @@
 
 use std::path::Path;
 
+use super::lint::Warning;
+use super::units;
 use crate::error::{Error, Result};
 
 /// What the map's coordinates are counted in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unit {
     Degree,
-    Metre,
+    /// So many metres.
+    Metres(f64),
     /// The file does not say.
     Unsaid,
+    /// The file names one that is not known here, by this code of the EPSG registry.
+    Unknown(u16),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -42,37 +47,51 @@ impl Georef {
     }
 }
 
-/// Metres between samples; 30 m, with a warning, where the file has no georeference.
+/// Metres between samples, and what had to be guessed; 30 m where there is no georeference.
 pub(super) fn spacing_m(
     path: &Path,
     georef: Option<&Georef>,
     width: u32,
     height: u32,
-) -> Result<[f64; 2]> {
+) -> Result<([f64; 2], Option<Warning>)> {
     let Some(georef) = georef else {
-        log::warn!(
-            "{}: no georeference: taking 30 m between samples; pass --spacing to say otherwise",
-            path.display()
-        );
-        return Ok([30.0, 30.0]);
+        let text = "no georeference: taking 30 m between samples";
+        return Ok((
+            [30.0; 2],
+            Some(Warning::new("spacing", text, "--spacing M")),
+        ));
     };
     let [x, dx, _, y, _, dy] = georef.transform;
     let (dx, dz) = (dx, -dy);
     let south = y - dz * f64::from(height - 1);
-    let spacing = match georef.unit {
-        Unit::Metre => [dx, dz],
-        Unit::Degree => degrees_to_metres(path, dx, dz, y, south)?,
-        Unit::Unsaid if could_be_degrees(x, x + dx * f64::from(width - 1), y, south, dx, dz) => {
-            log::warn!(
-                "{}: no coordinate system: taking the coordinates for degrees; pass --spacing to say otherwise",
-                path.display()
-            );
-            degrees_to_metres(path, dx, dz, y, south)?
+    let east = x + dx * f64::from(width - 1);
+    let on_globe = within_globe(x, east, y, south);
+    let (spacing, warning) = match georef.unit {
+        Unit::Metres(m) if on_globe && dx < 0.1 && dz < 0.1 => {
+            let text = "the coordinates could be degrees, but the file says metres";
+            let warning = Warning::new("degrees", text, "--spacing M");
+            ([dx * m, dz * m], Some(warning))
         }
-        Unit::Unsaid => [dx, dz],
+        Unit::Metres(m) => ([dx * m, dz * m], None),
+        Unit::Degree => (degrees_to_metres(path, dx, dz, y, south)?, None),
+        // Nobody measures ground in centimetres there.
+        Unit::Unsaid if on_globe && dx < 0.1 && dz < 0.1 => {
+            let text = "no coordinate system: taking the coordinates for degrees";
+            let warning = Warning::new("degrees", text, "--spacing M");
+            (degrees_to_metres(path, dx, dz, y, south)?, Some(warning))
+        }
+        Unit::Unsaid => ([dx, dz], None),
+        Unit::Unknown(code) => {
+            let what = format!("map coordinates are in {}", units::name_of(code));
+            return Err(Error::file(
+                path,
+                what,
+                "metres, feet or degrees, or --spacing",
+            ));
+        }
     };
     if spacing.iter().all(|s| (1e-9..=1e9).contains(s)) {
-        return Ok(spacing);
+        return Ok((spacing, warning));
     }
     Err(Error::file(
         path,
@@ -104,10 +123,8 @@ fn degrees_to_metres(path: &Path, dx: f64, dz: f64, north: f64, south: f64) -> R
     Ok([dx * x, dz * z])
 }
 
-/// Small steps within the bounds of the globe: nobody measures ground in centimetres there.
-fn could_be_degrees(west: f64, east: f64, north: f64, south: f64, dx: f64, dz: f64) -> bool {
-    let globe = west >= -180.0 && east <= 180.0 && south >= -90.0 && north <= 90.0;
-    globe && dx < 0.1 && dz < 0.1
+fn within_globe(west: f64, east: f64, north: f64, south: f64) -> bool {
+    west >= -180.0 && east <= 180.0 && south >= -90.0 && north <= 90.0
 }
 
 #[cfg(test)]
@@ -116,7 +133,7 @@ mod tests {
 
     fn spacing(unit: Unit, north_west: [f64; 2], step: f64, samples: u32) -> Result<[f64; 2]> {
         let georef = Georef::north_up(None, unit, north_west, [step, step]);
-        spacing_m(Path::new("x.tif"), Some(&georef), samples, samples)
+        spacing_m(Path::new("x.tif"), Some(&georef), samples, samples).map(|found| found.0)
     }
 
     #[test]
@@ -139,7 +156,10 @@ mod tests {
     #[test]
     fn metres_stay_and_unsaid_units_are_guessed_by_bounds() {
         let metres = |unit, at, step| spacing(unit, at, step, 10).unwrap() == [step, step];
-        assert!(metres(Unit::Metre, [7.0, 44.0], 0.05));
+        assert!(metres(Unit::Metres(1.0), [7.0, 44.0], 0.05));
+        let feet = spacing(Unit::Metres(0.3048), [0.0, 0.0], 10.0, 10).unwrap();
+        assert!((feet[0] - 3.048).abs() < 1e-12);
+        assert!(spacing(Unit::Unknown(9999), [0.0, 0.0], 10.0, 10).is_err());
         assert!(metres(Unit::Unsaid, [0.0, 10.0], 10.0));
         assert!(metres(Unit::Unsaid, [500_000.0, 10.0], 0.05));
         assert!(!metres(Unit::Unsaid, [7.0, 44.0], 0.05));
@@ -147,13 +167,14 @@ mod tests {
 
     #[test]
     fn no_georeference_means_30_m() {
-        let spacing = spacing_m(Path::new("x.png"), None, 3, 3).unwrap();
+        let (spacing, warning) = spacing_m(Path::new("x.png"), None, 3, 3).unwrap();
         assert_eq!(spacing, [30.0, 30.0]);
+        assert_eq!(warning.unwrap().pass, "--spacing M");
     }
 
     #[test]
     fn useless_spacings_are_refused() {
-        assert!(spacing(Unit::Metre, [0.0, 0.0], 1e-300, 3).is_err());
-        assert!(spacing(Unit::Metre, [0.0, 0.0], f64::INFINITY, 3).is_err());
+        assert!(spacing(Unit::Metres(1.0), [0.0, 0.0], 1e-300, 3).is_err());
+        assert!(spacing(Unit::Metres(1.0), [0.0, 0.0], f64::INFINITY, 3).is_err());
     }
 }

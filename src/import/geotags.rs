@@ -1,11 +1,12 @@
 //! GeoTIFF's tags: where the raster lies, in what units, and which number is void.
 //!
-//! Read through the decoder's tag access and judged here (OGC GeoTIFF 1.1, clauses 7 and 8).
-//! A raster whose heights or distances are not metres, or which is not north-up, is refused:
-//! silently wrong is worse than not at all.
+//! Read through the decoder's tag access and judged here (OGC GeoTIFF 1.1, clauses 7 and 8); what
+//! GDAL adds in a text of its own is in `gdal`. Units of length become metres; a raster that is
+//! rotated or mirrored is refused: silently wrong is worse than not at all.
 //!
 //! - Without a pixel scale or a transformation there is no georeference, whatever the keys say.
 //! - Tiepoints of areas are moved by half a pixel, so that the transform is the sample's.
+//! - The transform is north-up; `south_up` tells that the rows are to be turned around for it.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -15,9 +16,12 @@ use tiff::decoder::ifd::Value;
 use tiff::tags::Tag;
 use tiff::{TiffError, TiffResult};
 
+use super::gdal;
 use super::geo::{Georef, Unit};
 use super::geotiff::damaged;
-use super::one_line;
+use super::grid::Measure;
+use super::options::ImportOptions;
+use super::{one_line, units};
 use crate::error::{Error, Result};
 
 const GDAL_METADATA: Tag = Tag::Unknown(42112);
@@ -33,35 +37,59 @@ const VERTICAL_CRS: u16 = 4096;
 const VERTICAL_UNITS: u16 = 4099;
 
 const METRE: u16 = 9001;
+const FOOT: u16 = 9002;
+const US_FOOT: u16 = 9003;
 const DEGREE: u16 = 9102;
 const PIXEL_IS_POINT: u16 = 2;
-/// NGVD29, NAVD88 (US survey feet) and NAVD88 (feet): they need no unit key to be in feet.
-const VERTICAL_CRS_IN_FEET: [u16; 3] = [5702, 6360, 8228];
+/// Vertical systems that need no unit key to be in feet: NGVD29, NAVD88 and mean sea level.
+const VERTICAL_UNIT_OF_CRS: [(u16, u16); 5] = [
+    (5702, US_FOOT),
+    (6360, US_FOOT),
+    (8228, FOOT),
+    (8050, FOOT),
+    (8052, US_FOOT),
+];
 
-pub(super) fn georef<R: Read + Seek>(
-    decoder: &mut Decoder<R>,
-    path: &Path,
-) -> Result<Option<Georef>> {
-    let keys = GeoKeys::read(decoder).map_err(|e| damaged(path, e))?;
-    keys.check_units(path)?;
-    check_metadata(decoder, path)?;
-    let Some(corner) = Corner::read(decoder, path)? else {
-        return Ok(None);
-    };
-    let is_point = keys.get(RASTER_TYPE) == Some(PIXEL_IS_POINT);
-    let half = if is_point { 0.0 } else { 0.5 };
-    let north_west = [
-        corner.x + half * corner.step[0],
-        corner.y - half * corner.step[1],
-    ];
-    let (crs, unit) = keys.crs(path)?;
-    let mut georef = Georef::north_up(crs, unit, north_west, corner.step);
-    georef.pixel_is_area = !is_point;
-    Ok(Some(georef))
+/// What the tags say of a raster.
+pub(super) struct Tags {
+    pub georef: Option<Georef>,
+    /// The first row is the southernmost.
+    pub south_up: bool,
+    pub measure: Measure,
+    pub nodata: Option<f64>,
+}
+
+impl Tags {
+    /// `band` counts from 0; `rows` is the raster's height.
+    pub fn read<R: Read + Seek>(
+        decoder: &mut Decoder<R>,
+        path: &Path,
+        band: u16,
+        rows: u32,
+        options: &ImportOptions,
+    ) -> Result<Tags> {
+        let keys = GeoKeys::read(decoder).map_err(|e| damaged(path, e))?;
+        // An odd encoding of free text is no reason to refuse the heights.
+        let xml = text(decoder, GDAL_METADATA).ok().flatten();
+        let facts = gdal::facts(xml.as_deref().unwrap_or_default(), band);
+        let mut measure = facts.measure(path)?;
+        // What the user says goes before any unit, known or not.
+        if options.height_scale.is_none() {
+            let unit_m = gdal::one_unit(path, facts.unit_m(path)?, keys.height_unit_m(path)?)?;
+            measure.unit_m = unit_m;
+        }
+        let corner = Corner::read(decoder, path)?;
+        Ok(Tags {
+            south_up: corner.as_ref().is_some_and(|c| c.step[1] < 0.0),
+            georef: corner.map(|c| keys.georef(path, &c, rows)).transpose()?,
+            measure,
+            nodata: nodata(decoder, path)?,
+        })
+    }
 }
 
 /// The declared void number (GDAL_NODATA).
-pub(super) fn nodata<R: Read + Seek>(decoder: &mut Decoder<R>, path: &Path) -> Result<Option<f64>> {
+fn nodata<R: Read + Seek>(decoder: &mut Decoder<R>, path: &Path) -> Result<Option<f64>> {
     let Some(text) = text(decoder, Tag::GdalNodata).map_err(|e| damaged(path, e))? else {
         return Ok(None);
     };
@@ -96,28 +124,44 @@ impl GeoKeys {
         self.0.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
-    fn check_units(&self, path: &Path) -> Result<()> {
-        let wrong = |key, right| self.get(key).filter(|unit| ![right, 0].contains(unit));
-        if let Some(unit) = wrong(VERTICAL_UNITS, METRE) {
-            let what = format!("heights are in {}", unit_name(unit));
-            return Err(Error::file(path, what, "heights in metres"));
+    /// Metres a unit of height, where the keys say so.
+    fn height_unit_m(&self, path: &Path) -> Result<Option<f64>> {
+        let by_crs = self.get(VERTICAL_CRS).and_then(|crs| {
+            let known = VERTICAL_UNIT_OF_CRS.iter().find(|(c, _)| *c == crs);
+            known.map(|(_, unit)| *unit)
+        });
+        let Some(unit) = self
+            .get(VERTICAL_UNITS)
+            .filter(|unit| *unit != 0)
+            .or(by_crs)
+        else {
+            return Ok(None);
+        };
+        let metres = units::by_code(unit).map(Some);
+        metres.ok_or_else(|| {
+            let what = format!("heights are in {}", units::name_of(unit));
+            Error::file(path, what, "metres or feet, or --height-scale")
+        })
+    }
+
+    /// What map coordinates are counted in.
+    fn map_unit(&self) -> Unit {
+        let said = |key, usual| self.get(key).filter(|unit| *unit != 0).unwrap_or(usual);
+        if self.is_projected() {
+            let unit = said(LINEAR_UNITS, METRE);
+            units::by_code(unit).map_or(Unit::Unknown(unit), Unit::Metres)
+        } else if self.is_geographic() {
+            match said(ANGULAR_UNITS, DEGREE) {
+                DEGREE => Unit::Degree,
+                unit => Unit::Unknown(unit),
+            }
+        } else {
+            Unit::Unsaid
         }
-        if let Some(crs) = self
-            .get(VERTICAL_CRS)
-            .filter(|crs| VERTICAL_CRS_IN_FEET.contains(crs))
-        {
-            let what = format!("heights are in feet (vertical system EPSG:{crs})");
-            return Err(Error::file(path, what, "heights in metres"));
-        }
-        if let Some(unit) = wrong(LINEAR_UNITS, METRE).filter(|_| self.is_projected()) {
-            let what = format!("map coordinates are in {}", unit_name(unit));
-            return Err(Error::file(path, what, "map coordinates in metres"));
-        }
-        if let Some(unit) = wrong(ANGULAR_UNITS, DEGREE).filter(|_| !self.is_projected()) {
-            let what = format!("angles are in the unit EPSG:{unit}");
-            return Err(Error::file(path, what, "degrees"));
-        }
-        Ok(())
+    }
+
+    fn is_geographic(&self) -> bool {
+        self.get(MODEL_TYPE) == Some(2) || self.get(GEOGRAPHIC_CRS).is_some()
     }
 
     fn is_projected(&self) -> bool {
@@ -127,34 +171,32 @@ impl GeoKeys {
         }
     }
 
-    fn crs(&self, path: &Path) -> Result<(Option<String>, Unit)> {
-        if self.get(MODEL_TYPE) == Some(3) {
-            return Err(Error::file(
-                path,
-                "the coordinates are geocentric",
-                "projected or geographic ones",
-            ));
-        }
-        // 0 is 'undefined', 32767 'user-defined'.
-        let epsg = |key| self.get(key).filter(|code| ![0, 32767].contains(code));
-        let name = |code: u16| format!("EPSG:{code}");
-        let geographic = self.get(MODEL_TYPE) == Some(2) || self.get(GEOGRAPHIC_CRS).is_some();
-        Ok(if self.is_projected() {
-            (epsg(PROJECTED_CRS).map(name), Unit::Metre)
-        } else if geographic {
-            (epsg(GEOGRAPHIC_CRS).map(name), Unit::Degree)
+    fn crs(&self) -> Option<String> {
+        let key = if self.is_projected() {
+            PROJECTED_CRS
         } else {
-            (None, Unit::Unsaid)
-        })
+            GEOGRAPHIC_CRS
+        };
+        // 0 is 'undefined', 32767 'user-defined'.
+        let code = self.get(key).filter(|code| ![0, 32767].contains(code));
+        code.map(|code| format!("EPSG:{code}"))
     }
-}
 
-fn unit_name(unit: u16) -> String {
-    match unit {
-        9002 => "feet".to_owned(),
-        9003 => "US survey feet".to_owned(),
-        32767 => "a unit of the writer's own".to_owned(),
-        other => format!("the unit EPSG:{other}"),
+    fn georef(&self, path: &Path, corner: &Corner, rows: u32) -> Result<Georef> {
+        if self.get(MODEL_TYPE) == Some(3) {
+            let what = "the coordinates are geocentric";
+            return Err(Error::file(path, what, "projected or geographic ones"));
+        }
+        let is_point = self.get(RASTER_TYPE) == Some(PIXEL_IS_POINT);
+        let half = if is_point { 0.0 } else { 0.5 };
+        let [dx, dy] = corner.step;
+        let first = corner.y - half * dy;
+        let last = first - f64::from(rows - 1) * dy;
+        let north_west = [corner.x + half * dx, first.max(last)];
+        let step = [dx, dy.abs()];
+        let mut georef = Georef::north_up(self.crs(), self.map_unit(), north_west, step);
+        georef.pixel_is_area = !is_point;
+        Ok(georef)
     }
 }
 
@@ -162,6 +204,7 @@ fn unit_name(unit: u16) -> String {
 struct Corner {
     x: f64,
     y: f64,
+    /// To the east and to the south a pixel; to the south below 0 where rows go north.
     step: [f64; 2],
 }
 
@@ -206,14 +249,12 @@ impl Corner {
         let what =
             if ![self.x, self.y, dx, dy].iter().all(|v| v.is_finite()) || dx == 0.0 || dy == 0.0 {
                 "its position is no number"
-            } else if dy < 0.0 {
-                "the raster is south-up"
             } else if dx < 0.0 {
                 "the raster is mirrored"
             } else {
                 return Ok(());
             };
-        Err(Error::file(path, what, "a north-up raster"))
+        Err(Error::file(path, what, "a raster with north up"))
     }
 }
 
@@ -227,36 +268,6 @@ fn check_unrotated(path: &Path, a: f64, b: f64, e: f64, f: f64) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// GDAL writes the band's unit, scale and offset into a text of its own.
-fn check_metadata<R: Read + Seek>(decoder: &mut Decoder<R>, path: &Path) -> Result<()> {
-    // An odd encoding of free text is no reason to refuse the heights.
-    let Ok(Some(xml)) = text(decoder, GDAL_METADATA) else {
-        return Ok(());
-    };
-    let unit = item(&xml, "unittype").unwrap_or_default();
-    if !["", "m", "metre", "metres", "meter", "meters"]
-        .contains(&unit.to_ascii_lowercase().as_str())
-    {
-        let what = format!("heights are in `{}`", one_line(unit));
-        return Err(Error::file(path, what, "heights in metres"));
-    }
-    for (role, neutral) in [("scale", 1.0), ("offset", 0.0)] {
-        let value = item(&xml, role).unwrap_or_default();
-        if !value.is_empty() && value.parse() != Ok(neutral) {
-            let what = format!("the file asks for a height {role} of {}", one_line(value));
-            return Err(Error::file(path, what, "plain metres"));
-        }
-    }
-    Ok(())
-}
-
-/// The text of the metadata item with that role.
-fn item<'a>(xml: &'a str, role: &str) -> Option<&'a str> {
-    let (_, rest) = xml.split_once(&format!("role=\"{role}\""))?;
-    let (_, rest) = rest.split_once('>')?;
-    rest.split('<').next().map(str::trim)
 }
 
 fn text<R: Read + Seek>(decoder: &mut Decoder<R>, tag: Tag) -> TiffResult<Option<String>> {
@@ -277,13 +288,23 @@ mod tests {
     use super::super::fixtures::Tiff;
     use super::*;
 
-    fn georef_of(file: &Tiff) -> Result<Option<Georef>> {
+    fn tags_of(file: &Tiff, options: &ImportOptions) -> Result<Tags> {
         let mut decoder = Decoder::new(Cursor::new(file.bytes())).unwrap();
-        georef(&mut decoder, Path::new("x.tif"))
+        Tags::read(&mut decoder, Path::new("x.tif"), 0, 2, options)
+    }
+
+    fn georef_of(file: &Tiff) -> Result<Option<Georef>> {
+        tags_of(file, &ImportOptions::default()).map(|tags| tags.georef)
+    }
+
+    fn unit_of(file: Tiff) -> Option<f64> {
+        let tags = tags_of(&file, &ImportOptions::default()).unwrap();
+        tags.measure.unit_m
     }
 
     fn refusal(file: Tiff) -> String {
-        georef_of(&file).unwrap_err().to_string()
+        let refused = tags_of(&file, &ImportOptions::default());
+        refused.err().unwrap().to_string()
     }
 
     fn placed() -> Tiff {
@@ -299,7 +320,7 @@ mod tests {
             .unwrap();
         assert_eq!(area.transform, [505.0, 10.0, 0.0, 890.0, 0.0, -20.0]);
         assert_eq!(area.crs.as_deref(), Some("EPSG:32632"));
-        assert!(area.pixel_is_area && area.unit == Unit::Metre);
+        assert!(area.pixel_is_area && area.unit == Unit::Metres(1.0));
         let point = georef_of(&placed().keys(&[(1024, 2), (1025, 2), (2048, 4326)]))
             .unwrap()
             .unwrap();
@@ -317,23 +338,48 @@ mod tests {
     }
 
     #[test]
-    fn feet_are_refused_wherever_they_are_declared() {
-        assert!(refusal(placed().keys(&[(1024, 1), (4099, 9003)])).contains("US survey feet"));
-        assert!(refusal(placed().keys(&[(1024, 1), (4096, 6360)])).contains("EPSG:6360"));
-        assert!(
-            refusal(placed().keys(&[(1024, 1), (3076, 9002)]))
-                .contains("map coordinates are in feet")
+    fn feet_are_known_wherever_they_are_declared() {
+        let us_foot = Some(1200.0 / 3937.0);
+        assert_eq!(unit_of(placed().keys(&[(1024, 1), (4099, 9003)])), us_foot);
+        assert_eq!(unit_of(placed().keys(&[(1024, 1), (4096, 6360)])), us_foot);
+        assert_eq!(
+            unit_of(placed().keys(&[(1024, 1), (4099, 9001)])),
+            Some(1.0)
         );
-        let unit = "<GDALMetadata><Item name=\"UNITTYPE\" sample=\"0\" role=\"unittype\">ft</Item></GDALMetadata>";
-        assert!(refusal(placed().text(42112, unit)).contains("`ft`"));
-        let scale = "<Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.1</Item>";
-        assert!(refusal(placed().text(42112, scale)).contains("scale of 0.1"));
-        let metre = "<Item name=\"UNITTYPE\" sample=\"0\" role=\"unittype\">m</Item>";
-        assert!(georef_of(&placed().text(42112, metre)).is_ok());
+        assert_eq!(unit_of(placed()), None);
+        let map = georef_of(&placed().keys(&[(1024, 1), (3076, 9002)]));
+        assert_eq!(map.unwrap().unwrap().unit, Unit::Metres(0.3048));
+        let item =
+            |text: &str| format!("<Item name=\"U\" sample=\"0\" role=\"unittype\">{text}</Item>");
+        assert_eq!(unit_of(placed().text(42112, &item("ft"))), Some(0.3048));
+        let both = placed().keys(&[(1024, 1), (4099, 9001)]);
+        assert!(refusal(both.text(42112, &item("ft"))).contains("--height-scale"));
     }
 
     #[test]
-    fn rasters_that_are_not_north_up_are_refused() {
+    fn unknown_units_are_refused_unless_the_user_knows() {
+        let odd = || placed().keys(&[(1024, 1), (4099, 32767), (3076, 9999)]);
+        assert!(refusal(odd()).contains("writer's own"));
+        let options = ImportOptions {
+            height_scale: Some(2.0),
+            ..Default::default()
+        };
+        let georef = tags_of(&odd(), &options).unwrap().georef.unwrap();
+        assert_eq!(georef.unit, Unit::Unknown(9999));
+    }
+
+    #[test]
+    fn south_up_rasters_say_so_and_are_placed_by_their_north() {
+        let matrix = [10.0, 0.0, 0.0, 500.0, 0.0, 20.0, 0.0, 900.0];
+        let file = Tiff::int16(3, 2, &[0; 6]).doubles(34264, &[&matrix[..], &[0.0; 8]].concat());
+        let tags = tags_of(&file, &ImportOptions::default()).unwrap();
+        assert!(tags.south_up);
+        let transform = tags.georef.unwrap().transform;
+        assert_eq!(transform, [505.0, 10.0, 0.0, 930.0, 0.0, -20.0]);
+    }
+
+    #[test]
+    fn rotated_and_mirrored_rasters_are_refused() {
         let matrix = |a: f64, b: f64, e: f64, f: f64| {
             Tiff::int16(3, 2, &[0; 6]).doubles(
                 34264,
@@ -341,7 +387,6 @@ mod tests {
             )
         };
         assert!(refusal(matrix(26.0, 15.0, 15.0, -26.0)).contains("rotated"));
-        assert!(refusal(matrix(26.0, 0.0, 0.0, 26.0)).contains("south-up"));
         assert!(refusal(matrix(-26.0, 0.0, 0.0, -26.0)).contains("mirrored"));
         assert!(refusal(matrix(f64::NAN, 0.0, 0.0, -26.0)).contains("no number"));
     }

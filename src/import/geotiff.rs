@@ -1,9 +1,10 @@
-//! GeoTIFF, TIFF and BigTIFF with one band of elevation, in strips or tiles.
+//! GeoTIFF, TIFF and BigTIFF with a band of elevation, in strips or tiles.
 //!
 //! The `tiff` crate decodes, one strip or tile at a time; what is asked of the file before that
-//! is here, and what its geographic tags mean is in `geotags`.
+//! is in `samples`, and what its geographic tags mean is in `geotags`.
 //!
-//! - One band; 8 to 64 bits of integer or float; uncompressed, LZW, Deflate or PackBits.
+//! - One band, or the one that `--band` names, interleaved or in planes; 8 to 64 bits of integer
+//!   or float; uncompressed, LZW, Deflate or PackBits.
 //! - The claimed size is checked against the file's length before anything is allocated.
 //! - A strip or tile that a sparse file leaves out is void.
 
@@ -14,133 +15,76 @@ use tiff::TiffError;
 use tiff::decoder::{ChunkType, Decoder, DecodingResult, Limits};
 use tiff::tags::{SampleFormat, Tag};
 
+use super::geotags::Tags;
+use super::grid::Grid;
+use super::lint::Warning;
+use super::options::ImportOptions;
+use super::samples::Layout;
 use super::voids::VoidRule;
-use super::{Grid, check_size, geotags, one_line};
+use super::{lint, one_line};
 use crate::error::{Error, Result};
 
-const UNCOMPRESSED: u16 = 1;
-/// LZW, Deflate (two numbers for it) and PackBits.
-const COMPRESSIONS: [u16; 5] = [UNCOMPRESSED, 5, 8, 32946, 32773];
-const BLACK_IS_ZERO: u16 = 1;
-/// More than any of the compressions can shrink (LZW: 12 bits for at most 3.8 kB).
-const MOST_SHRUNK: u64 = 4096;
+/// In the kind of a picture: it is another one's mask.
+const MASK: u32 = 4;
+/// Directories may point at each other in a circle.
+const MOST_PICTURES: usize = 64;
 
-pub(super) fn read<R: Read + Seek>(reader: R, len: u64, path: &Path) -> Result<Grid> {
+pub(super) fn read<R: Read + Seek>(
+    reader: R,
+    len: u64,
+    path: &Path,
+    options: &ImportOptions,
+) -> Result<Grid> {
     let mut decoder = Decoder::new(reader).map_err(|e| damaged(path, e))?;
-    let layout = Layout::read(&mut decoder, path)?;
+    let layout = Layout::read(&mut decoder, path, options)?;
     let bytes = layout.check_claim(len, path)?;
-    let georef = geotags::georef(&mut decoder, path)?;
-    let rule = layout.void_rule(geotags::nodata(&mut decoder, path)?);
+    let tags = Tags::read(&mut decoder, path, layout.band, layout.height, options)?;
+    let rule = layout.void_rule(tags.nodata);
     let mut limits = Limits::default();
     limits.decoding_buffer_size = limits.decoding_buffer_size.max(bytes);
     limits.intermediate_buffer_size = usize::try_from(len).unwrap_or(usize::MAX);
     let mut decoder = decoder.with_limits(limits);
     let mut samples = vec![f64::NAN; layout.width as usize * layout.height as usize];
     read_chunks(&mut decoder, &layout, rule, &mut samples).map_err(|e| damaged(path, e))?;
-    Ok(Grid {
-        width: layout.width,
-        height: layout.height,
-        samples,
-        integer: layout.format != SampleFormat::IEEEFP,
-        georef,
-    })
+    let integer = layout.format != SampleFormat::IEEEFP;
+    let mut grid = Grid::plain(layout.width, layout.height, samples, integer);
+    grid.georef = tags.georef;
+    grid.measure = tags.measure;
+    if layout.bits == 8 {
+        grid.warnings.push(lint::eight_bits());
+    }
+    if has_mask(&mut decoder) {
+        let text = "the file has a mask of its own, which is not read: its samples are heights";
+        let pass = "--nodata NUMBER, or a file without a mask";
+        grid.warnings.push(Warning::new("mask", text, pass));
+    }
+    if tags.south_up {
+        grid.flip();
+    }
+    Ok(grid)
+}
+
+/// Whether one of the other pictures in the file says which samples of this one count.
+fn has_mask<R: Read + Seek>(decoder: &mut Decoder<R>) -> bool {
+    let mut next = decoder.image_ifd().directory().next();
+    for _ in 0..MOST_PICTURES {
+        let Some(pointer) = next else { break };
+        let Ok(directory) = decoder.read_directory(pointer) else {
+            break;
+        };
+        let mut tags = decoder.read_directory_tags(&directory);
+        let kind = tags.find_tag_unsigned::<u32>(Tag::NewSubfileType);
+        if kind.ok().flatten().is_some_and(|kind| kind & MASK != 0) {
+            return true;
+        }
+        next = directory.next();
+    }
+    false
 }
 
 pub(super) fn damaged(path: &Path, error: TiffError) -> Error {
     let what = format!("damaged or unusual TIFF: {}", one_line(error));
     Error::file(path, what, "an intact TIFF with one band of elevation")
-}
-
-/// What the file says of its samples.
-#[derive(Debug)]
-struct Layout {
-    width: u32,
-    height: u32,
-    bits: u16,
-    format: SampleFormat,
-    compression: u16,
-}
-
-impl Layout {
-    fn read<R: Read + Seek>(decoder: &mut Decoder<R>, path: &Path) -> Result<Layout> {
-        let (width, height) = decoder.dimensions().map_err(|e| damaged(path, e))?;
-        check_size(path, u64::from(width), u64::from(height))?;
-        let mut number = |tag, default| {
-            let values = decoder.find_tag_unsigned_vec::<u16>(tag).ok().flatten();
-            values.and_then(|v| v.first().copied()).unwrap_or(default)
-        };
-        let bands = number(Tag::SamplesPerPixel, 1);
-        let photometric = number(Tag::PhotometricInterpretation, BLACK_IS_ZERO);
-        let layout = Layout {
-            width,
-            height,
-            bits: number(Tag::BitsPerSample, 1),
-            format: SampleFormat::from_u16_exhaustive(number(Tag::SampleFormat, 1)),
-            compression: number(Tag::Compression, UNCOMPRESSED),
-        };
-        let refuse = |what: String| Err(Error::file(path, what, "one band of elevation"));
-        if bands != 1 {
-            return refuse(format!("{bands} bands"));
-        }
-        if photometric != BLACK_IS_ZERO {
-            return refuse(format!(
-                "imagery (photometric interpretation {photometric})"
-            ));
-        }
-        layout.check_samples(path)?;
-        Ok(layout)
-    }
-
-    fn check_samples(&self, path: &Path) -> Result<()> {
-        let whole = matches!(self.bits, 8 | 16 | 32 | 64);
-        let known = match self.format {
-            SampleFormat::Uint | SampleFormat::Int => whole,
-            SampleFormat::IEEEFP => whole && self.bits != 8,
-            _ => false,
-        };
-        if !known {
-            let what = format!("samples of {} bits ({:?})", self.bits, self.format);
-            let expected = "integers of 8 to 64 bits or floats of 16 to 64";
-            return Err(Error::file(path, what, expected));
-        }
-        if !COMPRESSIONS.contains(&self.compression) {
-            let what = format!("compression {} is not supported", self.compression);
-            return Err(Error::file(
-                path,
-                what,
-                "uncompressed, LZW, Deflate or PackBits",
-            ));
-        }
-        Ok(())
-    }
-
-    /// The bytes of the whole raster, if a file of `len` bytes can hold them.
-    fn check_claim(&self, len: u64, path: &Path) -> Result<usize> {
-        let bytes = u64::from(self.width) * u64::from(self.height) * u64::from(self.bits / 8);
-        let most = if self.compression == UNCOMPRESSED {
-            1
-        } else {
-            MOST_SHRUNK
-        };
-        match usize::try_from(bytes) {
-            Ok(size) if bytes <= len.saturating_mul(most) => Ok(size),
-            _ => {
-                let what = format!(
-                    "truncated: {len} bytes cannot hold {} x {} samples of {} bits",
-                    self.width, self.height, self.bits
-                );
-                Err(Error::file(path, what, "a complete TIFF"))
-            }
-        }
-    }
-
-    fn void_rule(&self, declared: Option<f64>) -> VoidRule {
-        match (self.format, self.bits) {
-            (SampleFormat::Uint, _) => VoidRule::unsigned(declared),
-            (SampleFormat::IEEEFP, 16 | 32) => VoidRule::single(declared),
-            _ => VoidRule::signed(declared),
-        }
-    }
 }
 
 fn read_chunks<R: Read + Seek>(
@@ -158,24 +102,35 @@ fn read_chunks<R: Read + Seek>(
     let across = layout.width.div_ceil(chunk_width);
     let down = layout.height.div_ceil(chunk_height);
     let chunks = across.saturating_mul(down);
-    if byte_counts.len() < chunks as usize {
+    // Planes lie one behind the other.
+    let first = if layout.planar {
+        chunks.saturating_mul(layout.band.into())
+    } else {
+        0
+    };
+    let needed = first.saturating_add(chunks);
+    if byte_counts.len() < needed as usize {
         let short = format!(
-            "{} strips or tiles listed where {chunks} are needed",
+            "{} strips or tiles listed where {needed} are needed",
             byte_counts.len()
         );
         return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, short).into());
     }
-    for (index, bytes) in (0..chunks).zip(byte_counts) {
-        if bytes == 0 {
+    for index in 0..chunks {
+        let place = first + index;
+        if byte_counts[place as usize] == 0 {
             continue;
         }
-        let (width, _) = decoder.chunk_data_dimensions(index);
-        let values = numbers(decoder.read_chunk(index)?);
+        // Of tiles in later planes the decoder hands out rows below the picture too.
+        let (width, height) = decoder.chunk_data_dimensions(place);
+        let values = numbers(decoder.read_chunk(place)?);
+        let pixels = width as usize * height as usize;
+        let (stride, band) = layout.interleaving(values.len(), pixels)?;
         let (x, z) = (index % across * chunk_width, index / across * chunk_height);
-        for (row, values) in values.chunks(width as usize).enumerate() {
+        for (row, values) in values.chunks(width as usize * stride).enumerate() {
             let start = (z as usize + row) * layout.width as usize + x as usize;
             let target = samples.iter_mut().skip(start);
-            for (sample, value) in target.zip(values) {
+            for (sample, value) in target.zip(values.iter().skip(band).step_by(stride)) {
                 *sample = rule.apply(*value);
             }
         }
@@ -210,7 +165,20 @@ mod tests {
     use super::*;
 
     fn read_bytes(bytes: &[u8]) -> Result<Grid> {
-        read(Cursor::new(bytes), bytes.len() as u64, Path::new("x.tif"))
+        read_as(bytes, &ImportOptions::default())
+    }
+
+    fn read_as(bytes: &[u8], options: &ImportOptions) -> Result<Grid> {
+        let len = bytes.len() as u64;
+        read(Cursor::new(bytes), len, Path::new("x.tif"), options)
+    }
+
+    fn read_band(bytes: &[u8], band: u16) -> Result<Grid> {
+        let options = ImportOptions {
+            band: Some(band),
+            ..Default::default()
+        };
+        read_as(bytes, &options)
     }
 
     fn samples(file: &Tiff) -> Vec<f64> {
@@ -303,7 +271,7 @@ mod tests {
             .unwrap();
         let message = read_bytes(&bytes.into_inner()).unwrap_err().to_string();
         assert!(
-            message.contains("3 bands; expected one band of elevation"),
+            message.contains("3 bands; expected one band of elevation, or --band 1 to 3"),
             "{message}"
         );
         let palette = Tiff::uint16(2, 2, &[0; 4]).photometric(3).bytes();
@@ -337,5 +305,71 @@ mod tests {
         let found = samples(&sparse);
         assert_eq!(found[..8], as_numbers(&ramp(8)));
         assert!(found[8..].iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn a_band_is_chosen_interleaved_or_in_planes() {
+        let bands: Vec<Vec<i16>> = (0..3)
+            .map(|band| ramp(20 * 18).iter().map(|v| v + 1000 * band).collect())
+            .collect();
+        let mixed: Vec<i16> = (0..20 * 18)
+            .flat_map(|i| bands.iter().map(move |band| band[i]))
+            .collect();
+        let files = [
+            Tiff::int16(20, 18, &mixed).bands(3),
+            Tiff::int16(20, 18, &mixed).bands(3).tiles(16, 16),
+            Tiff::int16(20, 18, &bands.concat()).planes(3).strips(5),
+            Tiff::int16(20, 18, &bands.concat()).planes(3).tiles(16, 16),
+        ];
+        for file in files {
+            let bytes = file.bytes();
+            for (band, heights) in (1..).zip(&bands) {
+                let grid = read_band(&bytes, band).unwrap();
+                assert_eq!(grid.samples, as_numbers(heights));
+            }
+            for none in [0, 4] {
+                let message = read_band(&bytes, none).unwrap_err().to_string();
+                assert!(message.contains("--band 1 to 3"), "{message}");
+            }
+            assert!(read_bytes(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn a_scale_and_an_offset_are_kept_for_later() {
+        let xml = "<Item name=\"S\" sample=\"0\" role=\"scale\">0.1</Item>\
+                   <Item name=\"O\" sample=\"0\" role=\"offset\">-5</Item>";
+        let grid = read_bytes(&Tiff::int16(2, 2, &[0; 4]).text(42112, xml).bytes()).unwrap();
+        assert_eq!((grid.measure.scale, grid.measure.offset), (0.1, -5.0));
+    }
+
+    #[test]
+    fn rows_that_go_north_are_turned_around() {
+        let matrix = [10.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0, 0.0];
+        let file = Tiff::int16(2, 2, &[1, 2, 3, 4]);
+        let file = file.doubles(34264, &[&matrix[..], &[0.0; 8]].concat());
+        assert_eq!(samples(&file), [3.0, 4.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_mask_that_is_not_read_is_told() {
+        let file = |kind: u32| {
+            let mut bytes = Cursor::new(Vec::new());
+            let mut encoder = TiffEncoder::new(&mut bytes).unwrap();
+            encoder
+                .write_image::<colortype::GrayI16>(4, 4, &ramp(16))
+                .unwrap();
+            let mut second = encoder.new_image::<colortype::Gray8>(4, 4).unwrap();
+            let tags = second.encoder();
+            tags.write_tag(Tag::NewSubfileType, kind).unwrap();
+            second.write_data(&[255; 16]).unwrap();
+            bytes.into_inner()
+        };
+        let about = |kind| -> Vec<&str> {
+            let grid = read_bytes(&file(kind)).unwrap();
+            grid.warnings.iter().map(|warning| warning.about).collect()
+        };
+        assert_eq!(about(4), ["mask"]);
+        assert!(about(1).is_empty());
     }
 }

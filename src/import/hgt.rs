@@ -9,12 +9,13 @@
 use std::io::Read;
 use std::path::Path;
 
+use super::file_name;
 use super::geo::{Georef, Unit};
+use super::grid::{Grid, Measure};
 use super::voids::VoidRule;
-use super::{Grid, file_name};
 use crate::error::{Error, Result};
 
-const SIDES: [u32; 2] = [1201, 3601];
+pub(super) const SIDES: [u32; 2] = [1201, 3601];
 
 pub(super) fn read(mut reader: impl Read, len: u64, path: &Path) -> Result<Grid> {
     let side = side_of(len).ok_or_else(|| {
@@ -40,21 +41,21 @@ pub(super) fn read(mut reader: impl Read, len: u64, path: &Path) -> Result<Grid>
         .read_exact(&mut bytes)
         .map_err(|e| Error::io(path, "cannot read", e))?;
     let step = 1.0 / f64::from(side - 1);
-    Ok(Grid {
-        width: side,
-        height: side,
-        samples: decode(&bytes),
-        integer: true,
-        georef: Some(Georef::north_up(
-            Some("EPSG:4326".to_owned()),
-            Unit::Degree,
-            [longitude, latitude + 1.0],
-            [step, step],
-        )),
-    })
+    let mut grid = Grid::plain(side, side, decode(&bytes), true);
+    grid.measure = Measure {
+        unit_m: Some(1.0),
+        ..Measure::default()
+    };
+    grid.georef = Some(Georef::north_up(
+        Some("EPSG:4326".to_owned()),
+        Unit::Degree,
+        [longitude, latitude + 1.0],
+        [step, step],
+    ));
+    Ok(grid)
 }
 
-fn bytes_of(side: u32) -> u64 {
+pub(super) fn bytes_of(side: u32) -> u64 {
     u64::from(side) * u64::from(side) * 2
 }
 

@@ -1,10 +1,9 @@
-//! Which height step a source gets, and heights in units of it.
+//! Which height step a source gets.
 //!
 //! The world keeps integers. Integer sources keep theirs; floats get a power of two, so that
 //! whole metres stay exact.
 //!
 //! - Heights lie within ±[`MAX_UNITS`] steps, or the error says which step would do.
-//! - Halves round away from zero.
 
 use std::path::Path;
 
@@ -44,10 +43,6 @@ pub(super) fn check_range(path: &Path, min_m: f64, max_m: f64, step_m: f64) -> R
         ),
         format!("--height-step {enough} or larger"),
     ))
-}
-
-pub(super) fn to_units(samples: &[f64], units: f64) -> Vec<i32> {
-    samples.iter().map(|v| (v * units).round() as i32).collect()
 }
 
 #[cfg(test)]

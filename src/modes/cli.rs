@@ -1,5 +1,6 @@
 //! The flags of every verb.
 
+use crate::import::{self, ByteOrder, Crop, Encoding, ImportOptions, VoidFill};
 use crate::render::AdapterChoice;
 use crate::settings::View;
 use crate::terrain::camera::CameraArg;
@@ -108,11 +109,15 @@ pub struct FlyArgs {
 Examples:
   highfell compile alps.tif -o alps.hfw
   highfell compile N43E007.hgt -o nice.hfw --sea-level 0 --error 4
-  highfell compile heights.png -o island.hfw --spacing 8 --height-scale 0.1")]
+  highfell compile heights.png -o island.hfw --spacing 8 --height-scale 0.1
+  highfell compile tiles/ -o county.hfw
+  highfell compile alps.tif --dry-run")]
 pub struct CompileArgs {
-    /// GeoTIFF (.tif), SRTM (.hgt), 16-bit PNG or ESRI ASCII grid (.asc)
-    pub input: PathBuf,
-    /// World file to write; the input's name with .hfw by default
+    /// GeoTIFF (.tif), SRTM (.hgt, .hgt.zip), PNG, OpenEXR (.exr), raw (.r16, .r32) or ESRI ASCII
+    /// grid (.asc); several that lie side by side, or a folder of them, make one world
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    /// World file to write; the first input's name with .hfw by default
     #[arg(long, short)]
     pub output: Option<PathBuf>,
     /// Largest error of the finest level in metres (cubic metres for --metric sum); by default an
@@ -130,21 +135,81 @@ pub struct CompileArgs {
     /// Cells along a finest patch's side: 4, 8, ... 512
     #[arg(long, value_name = "CELLS", default_value_t = 32)]
     pub patch_cells: u32,
-    /// Metres between samples, or X,Z; overrides what the file says
-    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = spacing)]
-    pub spacing: Option<Pair>,
-    /// Metres a unit of the file's heights
-    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
-    pub height_scale: Option<f64>,
-    /// Metres a stored height step, for heights that are not integers
-    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
-    pub height_step: Option<f64>,
+    #[command(flatten)]
+    pub import: ImportArgs,
+    /// Say what is in the input and what looks wrong with it, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// With --dry-run, one JSON object instead of text
+    #[arg(long, requires = "dry_run")]
+    pub json: bool,
     /// Overwrite the output
     #[arg(long)]
     pub force: bool,
     /// No progress, no report
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How elevation files are read.
+#[derive(Debug, Args, Clone)]
+#[command(next_help_heading = "Reading the input")]
+pub struct ImportArgs {
+    /// Metres between samples, or X,Z; overrides what the file says
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = spacing)]
+    pub spacing: Option<Pair>,
+    /// Metres a unit of the file's heights, or a unit such as ft or us-ft; overrides the file's
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = import::height_scale)]
+    pub height_scale: Option<f64>,
+    /// Metres to add to every height
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = finite)]
+    pub height_offset: Option<f64>,
+    /// Metres a stored height step, for heights that are not integers
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
+    pub height_step: Option<f64>,
+    /// This number in the file is no height
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = finite)]
+    pub nodata: Option<f64>,
+    /// Samples without a height: fill (smoothly from their rims) or nearest
+    #[arg(long, value_name = "HOW", default_value = "fill")]
+    pub voids: VoidFill,
+    /// Use only these samples
+    #[arg(long, value_name = "X,Z,W,H", allow_hyphen_values = true)]
+    pub crop: Option<Crop>,
+    /// Make a square grid with so many metres between samples (cubic)
+    #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
+    pub resample: Option<f64>,
+    /// What a PNG's colours are: grey, terrarium or mapbox
+    #[arg(long, value_name = "CODE")]
+    pub encoding: Option<Encoding>,
+    /// The band or channel that holds the heights, from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub band: Option<u16>,
+    /// Samples of a raw file (.r16, .r32) that is not square
+    #[arg(long, value_name = "WxH", value_parser = raw_size)]
+    pub raw_size: Option<RawSize>,
+    /// Byte order of a raw file, le or be; le by default
+    #[arg(long, value_name = "ORDER")]
+    pub byte_order: Option<ByteOrder>,
+}
+
+impl ImportArgs {
+    pub fn options(&self) -> ImportOptions {
+        ImportOptions {
+            spacing_m: self.spacing.map(|pair| pair.0),
+            height_scale: self.height_scale,
+            height_offset_m: self.height_offset,
+            height_step_m: self.height_step,
+            nodata: self.nodata,
+            encoding: self.encoding,
+            band: self.band,
+            raw_size: self.raw_size,
+            byte_order: self.byte_order,
+            crop: self.crop,
+            voids: self.voids,
+            resample_m: self.resample,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -210,6 +275,15 @@ impl FromStr for Size {
         };
         Ok(Size([side(width)?, side(height)?]))
     }
+}
+
+/// Columns and rows of a file without a header.
+type RawSize = [u32; 2];
+
+fn raw_size(text: &str) -> Result<RawSize, String> {
+    let sides = text.split_once(['x', 'X']);
+    let size = sides.and_then(|(w, h)| Some([w.parse().ok()?, h.parse().ok()?]));
+    size.ok_or_else(|| format!("'{text}' is not a size; expected WIDTHxHEIGHT in samples"))
 }
 
 /// Two numbers, `A,B`.

@@ -1,11 +1,12 @@
 //! `highfell compile`: elevation data in, a world file out.
 
-use super::check_may_write;
 use super::cli::CompileArgs;
+use super::inspect::printable;
+use super::{check_may_write, print};
 use crate::compile::{CompileOptions, Progress, compile};
 use crate::error::Result;
 use crate::files;
-use crate::import::{self, ImportOptions};
+use crate::import::{self, Lint, Warning};
 use crate::world::{LevelMeta, Meta};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,17 +15,28 @@ use std::time::Duration;
 const LARGEST_FLOWN_PATCH: u32 = 64;
 
 pub fn run(args: &CompileArgs) -> Result<()> {
+    let tiles = import::tiles(&args.inputs)?;
     let output = args
         .output
         .clone()
-        .unwrap_or_else(|| default_output(&args.input));
-    check_may_write(&output, args.force, &[&args.input])?;
-    let import = ImportOptions {
-        spacing_m: args.spacing.map(|pair| pair.0),
-        height_scale: args.height_scale,
-        height_step_m: args.height_step,
-    };
-    let source = import::load(&args.input, &import)?;
+        .unwrap_or_else(|| default_output(&args.inputs[0]));
+    if !args.dry_run {
+        let read: Vec<&Path> = tiles.iter().map(PathBuf::as_path).collect();
+        check_may_write(&output, args.force, &read)?;
+    }
+    let (source, lint) = import::load_tiles(&tiles, &args.import.options())?;
+    if args.dry_run {
+        return print(&if args.json {
+            serde_json::to_string_pretty(&lint).expect("plain data")
+        } else {
+            as_text(&lint)
+        });
+    }
+    if !args.quiet {
+        for warning in &lint.warnings {
+            log::warn!("{}", as_line(warning));
+        }
+    }
     let options = CompileOptions {
         error: args.error,
         metric: args.metric,
@@ -39,6 +51,44 @@ pub fn run(args: &CompileArgs) -> Result<()> {
         report(&meta, &output);
     }
     Ok(())
+}
+
+/// What was found in the input, a fact or a warning a line.
+fn as_text(lint: &Lint) -> String {
+    let [columns, rows] = lint.size;
+    let [x, z] = lint.spacing_m;
+    let kilometres = |samples: u32, spacing: f64| f64::from(samples - 1) * spacing / 1000.0;
+    let mut lines = vec![
+        format!("source    {}", printable(&lint.files.join(", "))),
+        format!(
+            "          {}",
+            printable(lint.crs.as_deref().unwrap_or("no coordinate system"))
+        ),
+        format!(
+            "size      {columns} x {rows} samples, {:.2} x {:.2} km",
+            kilometres(columns, x),
+            kilometres(rows, z)
+        ),
+        format!("spacing   {x:.3} x {z:.3} m"),
+        format!(
+            "heights   {} to {} m in steps of {} m",
+            lint.min_m, lint.max_m, lint.height_step_m
+        ),
+    ];
+    lines.push(match &lint.voids {
+        None => "voids     none".into(),
+        Some(voids) => format!(
+            "voids     {} samples of the source, columns {} to {}, rows {} to {}",
+            voids.count, voids.columns[0], voids.columns[1], voids.rows[0], voids.rows[1]
+        ),
+    });
+    let warnings = lint.warnings.iter();
+    lines.extend(warnings.map(|warning| format!("warning   {}", as_line(warning))));
+    lines.join("\n")
+}
+
+fn as_line(warning: &Warning) -> String {
+    format!("{}; pass {}", warning.text, warning.pass)
 }
 
 /// A bar on stderr with samples a second and the time left; nothing where there is no terminal.
@@ -89,10 +139,7 @@ fn report(meta: &Meta, output: &Path) {
         meta.threshold_unit()
     );
     if meta.source.filled > 0 {
-        eprintln!(
-            "filled {} voids smoothly from their rims",
-            meta.source.filled
-        );
+        eprintln!("filled {} voids", meta.source.filled);
     }
     report_exhausted(meta);
     if meta.layout.patch_cells > LARGEST_FLOWN_PATCH {

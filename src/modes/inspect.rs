@@ -109,7 +109,7 @@ fn as_text(world: &World) -> String {
 }
 
 /// A text from a file without what would steer a terminal.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()

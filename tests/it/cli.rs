@@ -63,6 +63,48 @@ fn a_tiny_tiff_that_is_whole_compiles() {
 }
 
 #[test]
+fn a_dry_run_says_what_looks_wrong_and_writes_nothing() {
+    let home = Home::new();
+    home.write("tiny.tif", tiny_tiff());
+    let before = home.names();
+    let text = home.run(&["compile", "tiny.tif", "--dry-run"]);
+    assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""), "{text:?}");
+    assert!(text.stdout.starts_with("source    tiny.tif\n"), "{text:?}");
+    assert!(text.stdout.contains("; pass --spacing M\n"), "{text:?}");
+    let json = home.run(&["compile", "tiny.tif", "--dry-run", "--json"]);
+    let value: Value = serde_json::from_str(&json.stdout).expect("one object");
+    let about = |warning: &Value| warning["about"].as_str().map(str::to_owned);
+    let warnings = value["warnings"].as_array().expect("a list");
+    assert!(warnings.iter().filter_map(about).any(|a| a == "spacing"));
+    assert!(value["voids"].is_null() && value["height_step_m"].is_number());
+    let alone = home.run(&["compile", "tiny.tif", "--json"]);
+    assert_eq!(alone.code, Some(2), "{alone:?}");
+    assert_eq!(home.names(), before);
+}
+
+#[test]
+fn a_raw_file_compiles_with_what_its_header_does_not_say() {
+    let home = Home::new();
+    let heights = (0..40 * 60u16).flat_map(|i| (i % 40 * 3 + i / 40).to_be_bytes());
+    home.write("hill.r16", heights.collect::<Vec<u8>>());
+    #[rustfmt::skip]
+    let flags = [
+        "compile", "hill.r16", "--raw-size", "40x60", "--byte-order", "be", "--spacing", "10",
+        "--height-scale", "ft", "--height-offset", "-12.192", "--crop", "0,0,33,41",
+    ];
+    let run = home.run(&flags);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let value = inspect(&home, "hill.hfw");
+    assert_eq!(value["size_cells"], serde_json::json!([32, 40]));
+    let source = &value["source"];
+    let near = |key: &str, metres: f64| (source[key].as_f64().unwrap() - metres).abs() < 1e-9;
+    assert!(
+        near("min_m", -12.192) && near("max_m", (136.0 - 40.0) * 0.3048),
+        "{source}"
+    );
+}
+
+#[test]
 fn what_is_no_world_is_refused_by_every_verb_that_opens_one() {
     let home = Home::new();
     let good = small_world();
@@ -136,7 +178,7 @@ fn flags_that_cannot_be_followed_are_refused() {
     home.write("tiny.tif", tiny_tiff());
     home.write("world.hfw", small_world());
     let before = home.names();
-    let compile: [&[&str]; 10] = [
+    let compile: [&[&str]; 19] = [
         &["--error", "0"],
         &["--error", "nan"],
         &["--error", "-1"],
@@ -147,6 +189,15 @@ fn flags_that_cannot_be_followed_are_refused() {
         &["--spacing", "0"],
         &["--height-step", "0"],
         &["--sea-level", "inf"],
+        &["--height-scale", "leagues"],
+        &["--height-offset", "nan"],
+        &["--encoding", "jpeg"],
+        &["--band", "0"],
+        &["--raw-size", "4"],
+        &["--byte-order", "middle"],
+        &["--crop", "1,2,3"],
+        &["--voids", "keep"],
+        &["--resample", "0"],
     ];
     for flags in compile {
         let run = home.run(&[&["compile", "tiny.tif", "-o", "out.hfw"], flags].concat());

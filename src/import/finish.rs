@@ -1,0 +1,272 @@
+//! From the numbers of a file to heights that can be compiled.
+//!
+//! The order matters: what is no height goes first, then the crop, so that all that is said of
+//! the source is said of what is used; voids are filled before a new grid is made of them.
+
+use std::path::Path;
+
+use super::grid::{Grid, Measure};
+use super::lint::{self, Lint};
+use super::options::{ImportOptions, VoidFill};
+use super::{geo, membrane, nearest, quantise, resample, voids};
+use crate::error::{Error, Result};
+use crate::source::Source;
+use crate::terrain::height_map::HeightMap;
+use crate::world::source::SourceInfo;
+
+/// How near to a whole number of steps an offset must be to shift integers.
+const WHOLE: f64 = 1e-6;
+
+/// `path` stands for all files in messages, `files` in the world.
+pub(super) fn finish(
+    path: &Path,
+    files: Vec<String>,
+    mut grid: Grid,
+    options: &ImportOptions,
+) -> Result<(Source, Lint)> {
+    if let Some(nodata) = options.nodata {
+        grid.declare_void(nodata);
+    }
+    if let Some(crop) = options.crop {
+        grid.crop(crop, path)?;
+    }
+    let survey = voids::survey(&grid.samples)
+        .ok_or_else(|| Error::file(path, "every sample is a void", "heights"))?;
+    let line = Line::of(&grid.measure, options);
+    let ends = [survey.low, survey.high].map(|v| line.metres(v));
+    let (min_m, max_m) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    let mut spacing_m = spacing_m(path, &mut grid, options)?;
+    let mut warnings = std::mem::take(&mut grid.warnings);
+    warnings.extend(lint::examine(&grid, &survey, line.scale, spacing_m));
+    let void_places = lint::voids(&grid);
+    if survey.voids > 0 {
+        match options.voids {
+            VoidFill::Smooth => membrane::fill(grid.width, grid.height, &mut grid.samples),
+            VoidFill::Nearest => nearest::fill(grid.width, &mut grid.samples),
+        }
+    }
+    if let Some(metres) = options.resample_m {
+        resample::to_square(&mut grid, spacing_m, metres, path)?;
+        spacing_m = [metres; 2];
+    }
+    let step_m = options
+        .height_step_m
+        .or_else(|| line.whole_step().filter(|_| grid.integer))
+        .unwrap_or_else(|| quantise::float_step(min_m, max_m));
+    quantise::check_range(path, min_m, max_m, step_m)?;
+    let georef = grid.georef.as_ref();
+    let info = SourceInfo {
+        files,
+        voids: survey.voids,
+        filled: survey.voids,
+        min_m,
+        max_m,
+        crs: georef.and_then(|g| g.crs.clone()),
+        transform: georef.map(|g| g.transform),
+        pixel_is_area: georef.is_some_and(|g| g.pixel_is_area),
+    };
+    let lint = Lint {
+        files: info.files.clone(),
+        crs: info.crs.clone(),
+        size: [grid.width, grid.height],
+        spacing_m,
+        min_m,
+        max_m,
+        height_step_m: step_m,
+        voids: void_places,
+        warnings,
+    };
+    let units = |v: &f64| (v * (line.scale / step_m) + line.offset / step_m).round() as i32;
+    let map = HeightMap {
+        width: grid.width,
+        height: grid.height,
+        heights: grid.samples.iter().map(units).collect(),
+    };
+    let source = Source {
+        map,
+        step_m,
+        spacing_m,
+        info,
+    };
+    Ok((source, lint))
+}
+
+fn spacing_m(path: &Path, grid: &mut Grid, options: &ImportOptions) -> Result<[f64; 2]> {
+    if let Some(spacing) = options.spacing_m {
+        return Ok(spacing);
+    }
+    let (spacing, warning) = geo::spacing_m(path, grid.georef.as_ref(), grid.width, grid.height)?;
+    grid.warnings.extend(warning);
+    Ok(spacing)
+}
+
+/// Metres are a sample times `scale` plus `offset`.
+struct Line {
+    scale: f64,
+    offset: f64,
+}
+
+impl Line {
+    /// The file's scale and offset make its units; the unit, or the user, makes metres.
+    fn of(measure: &Measure, options: &ImportOptions) -> Line {
+        let unit = options.height_scale.or(measure.unit_m).unwrap_or(1.0);
+        Line {
+            scale: unit * measure.scale,
+            offset: unit * measure.offset + options.height_offset_m.unwrap_or(0.0),
+        }
+    }
+
+    fn metres(&self, sample: f64) -> f64 {
+        sample * self.scale + self.offset
+    }
+
+    /// The step in which whole samples stay whole, if the offset is so many steps.
+    fn whole_step(&self) -> Option<f64> {
+        let steps = self.offset / self.scale;
+        ((steps - steps.round()).abs() < WHOLE).then_some(self.scale.abs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::Crop;
+    use super::*;
+
+    fn grid(samples: &[f64], integer: bool) -> Grid {
+        Grid::plain(2, samples.len() as u32 / 2, samples.to_vec(), integer)
+    }
+
+    fn finish_with(samples: &[f64], integer: bool, options: ImportOptions) -> Result<Source> {
+        finish_grid(grid(samples, integer), options)
+    }
+
+    fn finish_grid(grid: Grid, options: ImportOptions) -> Result<Source> {
+        finish(Path::new("x.tif"), vec!["x.tif".into()], grid, &options).map(|found| found.0)
+    }
+
+    #[test]
+    fn integers_stay_integers_whatever_the_scale() {
+        let heights = [1.0, -2.0, 3000.0, 7.0];
+        let plain = finish_with(&heights, true, ImportOptions::default()).unwrap();
+        assert_eq!(plain.step_m, 1.0);
+        assert_eq!(plain.map.heights, [1, -2, 3000, 7]);
+        let options = ImportOptions {
+            height_scale: Some(0.1),
+            ..Default::default()
+        };
+        let scaled = finish_with(&heights, true, options).unwrap();
+        assert_eq!((scaled.step_m, scaled.info.max_m), (0.1, 300.0));
+        assert_eq!(scaled.map.heights, plain.map.heights);
+    }
+
+    #[test]
+    fn an_offset_of_whole_steps_keeps_integers_and_others_are_near() {
+        let offset = |metres| ImportOptions {
+            height_offset_m: Some(metres),
+            ..Default::default()
+        };
+        let heights = [0.0, 1.0, 2.0, 3.0];
+        let whole = finish_with(&heights, true, offset(-20.0)).unwrap();
+        assert_eq!(whole.map.heights, [-20, -19, -18, -17]);
+        let between = finish_with(&heights, true, offset(0.3)).unwrap();
+        assert_eq!((between.info.min_m, between.info.max_m), (0.3, 3.3));
+        let lowest = f64::from(between.map.heights[0]) * between.step_m;
+        assert!((lowest - 0.3).abs() <= between.step_m / 2.0);
+    }
+
+    #[test]
+    fn the_file_s_unit_counts_unless_the_user_knows_better() {
+        let mut feet = grid(&[0.0, 1000.0, 2.0, 3.0], true);
+        feet.measure.unit_m = Some(0.3048);
+        let metres = finish_grid(feet, ImportOptions::default()).unwrap();
+        assert!((metres.info.max_m - 304.8).abs() < 1e-9);
+        let mut feet = grid(&[0.0, 1000.0, 2.0, 3.0], true);
+        feet.measure.unit_m = Some(0.3048);
+        let options = ImportOptions {
+            height_scale: Some(1.0),
+            ..Default::default()
+        };
+        assert_eq!(finish_grid(feet, options).unwrap().info.max_m, 1000.0);
+    }
+
+    #[test]
+    fn depths_are_turned_over() {
+        let mut depths = grid(&[0.0, 10.0, 20.0, 30.0], true);
+        depths.measure.scale = -1.0;
+        let source = finish_grid(depths, ImportOptions::default()).unwrap();
+        assert_eq!((source.info.min_m, source.info.max_m), (-30.0, 0.0));
+        assert_eq!(source.map.heights, [0, -10, -20, -30]);
+        assert_eq!(source.step_m, 1.0);
+    }
+
+    #[test]
+    fn a_given_step_wins_and_halves_round_away_from_zero() {
+        let options = ImportOptions {
+            height_step_m: Some(2.0),
+            ..Default::default()
+        };
+        let source = finish_with(&[1.0, -1.0, 5.0, 4.0], true, options).unwrap();
+        assert_eq!(source.map.heights, [1, -1, 3, 2]);
+    }
+
+    #[test]
+    fn heights_out_of_reach_say_which_step_would_do() {
+        let heights = [0.0, 1.0, 5e6, 2.0];
+        let message = finish_with(&heights, true, ImportOptions::default())
+            .unwrap_err()
+            .to_string();
+        assert!(message.ends_with("--height-step 2 or larger"), "{message}");
+        let options = ImportOptions {
+            height_step_m: Some(2.0),
+            ..Default::default()
+        };
+        assert!(finish_with(&heights, true, options).is_ok());
+    }
+
+    #[test]
+    fn voids_are_counted_and_filled_either_way() {
+        let samples = [1.0, 1.0, f64::NAN, 1.0];
+        for voids in [VoidFill::Smooth, VoidFill::Nearest] {
+            let options = ImportOptions {
+                spacing_m: Some([3.0, 4.0]),
+                voids,
+                ..Default::default()
+            };
+            let source = finish_with(&samples, true, options).unwrap();
+            assert_eq!(source.map.heights, [1; 4]);
+            assert_eq!((source.info.voids, source.info.filled), (1, 1));
+            assert_eq!(source.spacing_m, [3.0, 4.0]);
+        }
+        assert!(finish_with(&[f64::NAN; 4], true, ImportOptions::default()).is_err());
+    }
+
+    #[test]
+    fn what_is_cropped_away_is_not_counted() {
+        let options = ImportOptions {
+            nodata: Some(9.0),
+            crop: Some(Crop {
+                x: 0,
+                z: 1,
+                width: 2,
+                height: 2,
+            }),
+            ..Default::default()
+        };
+        let samples = [500.0, f64::NAN, 9.0, 4.0, 5.0, 6.0];
+        let source = finish_with(&samples, true, options).unwrap();
+        assert_eq!((source.map.width, source.map.height), (2, 2));
+        assert_eq!((source.info.voids, source.info.max_m), (1, 6.0));
+    }
+
+    #[test]
+    fn a_square_grid_has_the_spacing_asked_for() {
+        let options = ImportOptions {
+            spacing_m: Some([20.0, 30.0]),
+            resample_m: Some(10.0),
+            ..Default::default()
+        };
+        let source = finish_with(&[0.0, 10.0, 20.0, 30.0, 40.0, 50.0], true, options).unwrap();
+        assert_eq!((source.map.width, source.map.height), (3, 7));
+        assert_eq!(source.spacing_m, [10.0, 10.0]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Raw height maps without a header: `.r16` (unsigned 16-bit) and `.r32` (float).
+//!
+//! Nothing in such a file says its size or its byte order. A square is told by the length; the
+//! rest the user says, and a wrong byte order gives itself away, since it makes noise of ground.
+//!
+//! - The file's length is the number of samples times their size, exactly.
+//! - NaN is void in floats, nothing in integers.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::grid::{Grid, check_size};
+use super::lint::Warning;
+use super::options::{ByteOrder, ImportOptions};
+use super::voids::VoidRule;
+use crate::error::{Error, Result};
+
+/// Ground has hardly any two neighbours that lie a quarter of its range apart.
+const MANY_JUMPS: f64 = 0.005;
+/// How many fewer there must be in the other byte order to say so.
+const CLEARLY_SMOOTHER: f64 = 8.0;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Uint16,
+    Float32,
+}
+
+impl Kind {
+    fn bytes(self) -> usize {
+        match self {
+            Kind::Uint16 => 2,
+            Kind::Float32 => 4,
+        }
+    }
+
+    fn number(self, bytes: &[u8], order: ByteOrder) -> f64 {
+        match (self, order, bytes) {
+            (Kind::Uint16, ByteOrder::Little, [a, b]) => f64::from(u16::from_le_bytes([*a, *b])),
+            (Kind::Uint16, ByteOrder::Big, [a, b]) => f64::from(u16::from_be_bytes([*a, *b])),
+            (Kind::Float32, ByteOrder::Little, [a, b, c, d]) => {
+                f64::from(f32::from_le_bytes([*a, *b, *c, *d]))
+            }
+            (Kind::Float32, ByteOrder::Big, [a, b, c, d]) => {
+                f64::from(f32::from_be_bytes([*a, *b, *c, *d]))
+            }
+            _ => f64::NAN,
+        }
+    }
+
+    fn rule(self) -> VoidRule {
+        match self {
+            Kind::Uint16 => VoidRule::unsigned(None),
+            Kind::Float32 => VoidRule::single(None),
+        }
+    }
+}
+
+pub(super) fn read(
+    kind: Kind,
+    mut reader: impl Read,
+    len: u64,
+    path: &Path,
+    options: &ImportOptions,
+) -> Result<Grid> {
+    let [width, height] = size(kind, len, path, options)?;
+    check_size(path, u64::from(width), u64::from(height))?;
+    let mut bytes = vec![0; len as usize];
+    reader
+        .read_exact(&mut bytes)
+        .map_err(|e| Error::io(path, "cannot read", e))?;
+    let order = options.byte_order.unwrap_or(ByteOrder::Little);
+    let rule = kind.rule();
+    let numbers = bytes.chunks_exact(kind.bytes());
+    let samples = numbers.map(|b| rule.apply(kind.number(b, order))).collect();
+    let mut grid = Grid::plain(width, height, samples, kind == Kind::Uint16);
+    grid.warnings
+        .extend(wrong_order(kind, &bytes, width, order));
+    Ok(grid)
+}
+
+fn size(kind: Kind, len: u64, path: &Path, options: &ImportOptions) -> Result<[u32; 2]> {
+    let bytes = kind.bytes() as u64;
+    let fits = |w: u32, h: u32| {
+        let samples = u64::from(w).checked_mul(u64::from(h));
+        samples.and_then(|n| n.checked_mul(bytes)) == Some(len)
+    };
+    let square = (len / bytes).isqrt().min(u64::from(u32::MAX)) as u32;
+    match options.raw_size {
+        Some([width, height]) if fits(width, height) => Ok([width, height]),
+        Some([width, height]) => Err(Error::file(
+            path,
+            format!("{len} bytes are not {width} x {height} samples of {bytes} bytes"),
+            "the right --raw-size WxH",
+        )),
+        None if fits(square, square) => Ok([square, square]),
+        None => Err(Error::file(
+            path,
+            format!("{len} bytes are no square of samples of {bytes} bytes"),
+            "its size: --raw-size WxH",
+        )),
+    }
+}
+
+/// A warning when the heights jump as they are read and would not in the other order.
+fn wrong_order(kind: Kind, bytes: &[u8], width: u32, order: ByteOrder) -> Option<Warning> {
+    let (other, flag) = match order {
+        ByteOrder::Little => (ByteOrder::Big, "--byte-order be"),
+        ByteOrder::Big => (ByteOrder::Little, "--byte-order le"),
+    };
+    let [as_read, as_other] = [order, other].map(|order| jumps(kind, bytes, width, order));
+    (as_read > MANY_JUMPS && as_other * CLEARLY_SMOOTHER < as_read).then(|| {
+        let text = "the heights jump from sample to sample and would not in the other byte order";
+        Warning::new("byte order", text, flag)
+    })
+}
+
+/// The part of neighbours in a row that differ by more than a quarter of the range; 1 where the
+/// numbers are not those of any ground.
+fn jumps(kind: Kind, bytes: &[u8], width: u32, order: ByteOrder) -> f64 {
+    let rows = || bytes.chunks(kind.bytes() * width as usize);
+    let heights = |row: &[u8]| -> Vec<f64> {
+        let numbers = row.chunks_exact(kind.bytes());
+        numbers.map(|b| kind.number(b, order)).collect()
+    };
+    let earthly = |v: &f64| v.is_nan() || *v == 0.0 || (1e-6..1e6).contains(&v.abs());
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    let (mut odd, mut count) = (0u64, 0u64);
+    for row in rows() {
+        for height in heights(row) {
+            odd += u64::from(!earthly(&height));
+            count += 1;
+            (low, high) = (low.min(height), high.max(height));
+        }
+    }
+    if odd * 10 > count {
+        return 1.0;
+    }
+    let far = |pair: &[f64]| (pair[1] - pair[0]).abs() > (high - low) / 4.0;
+    let jumps = rows().map(|row| heights(row).windows(2).filter(|p| far(p)).count());
+    jumps.sum::<usize>() as f64 / count.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_as(kind: Kind, bytes: &[u8], options: &ImportOptions) -> Result<Grid> {
+        read(kind, bytes, bytes.len() as u64, Path::new("x.r16"), options)
+    }
+
+    fn sized(width: u32, height: u32) -> ImportOptions {
+        ImportOptions {
+            raw_size: Some([width, height]),
+            ..Default::default()
+        }
+    }
+
+    fn hill() -> Vec<u16> {
+        (0..32 * 32u16)
+            .map(|i| 3000 + (i % 32) * 21 + (i / 32) * 5)
+            .collect()
+    }
+
+    #[test]
+    fn squares_are_told_by_their_length() {
+        let bytes: Vec<u8> = hill().iter().flat_map(|v| v.to_le_bytes()).collect();
+        let grid = read_as(Kind::Uint16, &bytes, &ImportOptions::default()).unwrap();
+        assert_eq!((grid.width, grid.height, grid.integer), (32, 32, true));
+        assert_eq!(grid.samples[33], 3026.0);
+        assert!(grid.warnings.is_empty());
+    }
+
+    #[test]
+    fn other_sizes_are_asked_for_and_checked() {
+        let bytes = [0; 24];
+        let message = |options: ImportOptions| {
+            read_as(Kind::Uint16, &bytes, &options)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(message(ImportOptions::default()).contains("--raw-size"));
+        assert!(message(sized(5, 3)).contains("not 5 x 3"));
+        assert!(message(sized(u32::MAX, u32::MAX)).contains("are not"));
+        assert!(message(sized(12, 1)).contains("too small"));
+        let grid = read_as(Kind::Uint16, &bytes, &sized(4, 3)).unwrap();
+        assert_eq!((grid.width, grid.height), (4, 3));
+    }
+
+    #[test]
+    fn floats_have_voids() {
+        let values = [1.5f32, f32::NAN, -2.0, 1e38];
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
+        let options = ImportOptions {
+            byte_order: Some(ByteOrder::Big),
+            ..Default::default()
+        };
+        let grid = read_as(Kind::Float32, &bytes, &options).unwrap();
+        assert!(!grid.integer && grid.samples[1].is_nan());
+        assert_eq!((grid.samples[0], grid.samples[2]), (1.5, -2.0));
+    }
+
+    #[test]
+    fn the_wrong_byte_order_is_noticed() {
+        let swapped: Vec<u8> = hill().iter().flat_map(|v| v.to_be_bytes()).collect();
+        let grid = read_as(Kind::Uint16, &swapped, &ImportOptions::default()).unwrap();
+        assert_eq!(grid.warnings[0].pass, "--byte-order be");
+        let floats: Vec<u8> = hill()
+            .iter()
+            .flat_map(|v| f32::from(*v).to_be_bytes())
+            .collect();
+        let grid = read_as(Kind::Float32, &floats, &ImportOptions::default()).unwrap();
+        assert_eq!(grid.warnings[0].pass, "--byte-order be");
+    }
+}
