@@ -135,8 +135,6 @@ pub struct CompileArgs {
     /// Cells along a finest patch's side: 4, 8, ... 512
     #[arg(long, value_name = "CELLS", default_value_t = 32)]
     pub patch_cells: u32,
-    #[command(flatten)]
-    pub import: ImportArgs,
     /// Say what is in the input and what looks wrong with it, and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -149,6 +147,8 @@ pub struct CompileArgs {
     /// No progress, no report
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub import: ImportArgs,
 }
 
 /// How elevation files are read.

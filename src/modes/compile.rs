@@ -120,8 +120,12 @@ impl ProgressBar {
     }
 }
 
+/// Of a folder that is called by no name, such as `.`, the name is not known.
 fn default_output(input: &Path) -> PathBuf {
-    PathBuf::from(input.file_name().unwrap_or(input.as_os_str())).with_extension("hfw")
+    input.file_name().map_or_else(
+        || PathBuf::from("world.hfw"),
+        |name| PathBuf::from(name).with_extension("hfw"),
+    )
 }
 
 fn report(meta: &Meta, output: &Path) {
