@@ -6,6 +6,7 @@
 
 pub mod compile;
 pub mod error;
+pub mod export;
 pub mod files;
 pub mod import;
 pub mod modes;

@@ -83,12 +83,7 @@ pub fn compile(
     let layout = Layout::new(size, options.patch_cells, STREAM_CELLS).map_err(usage)?;
     check_heights(source, &layout)?;
     let metric = options.metric;
-    let cell_m2 = source.spacing_m[0] * source.spacing_m[1];
-    // What a threshold of 1 is in the units that triangles are measured in.
-    let unit = match metric {
-        Metric::Max => source.step_m,
-        Metric::Sum => source.step_m * cell_m2,
-    };
+    let unit = metric.unit(source.step_m, source.spacing_m);
     let error = options.error.unwrap_or(default_error(metric, source));
     let sea_level = options.sea_level_m.map(|sea| sea / source.step_m);
     let measurer = Measurer::new(map, metric, sea_level);

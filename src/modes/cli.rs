@@ -1,12 +1,14 @@
 //! The flags of every verb.
 
+use super::values::{Pair, RawSize, Size};
+use super::values::{exaggeration, finite, not_negative, positive, raw_size, spacing, within};
 use crate::import::{self, ByteOrder, Crop, Encoding, ImportOptions, VoidFill};
 use crate::render::AdapterChoice;
 use crate::settings::View;
 use crate::terrain::camera::CameraArg;
 use crate::terrain::measure::Metric;
 use crate::world::PatchKey;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -16,7 +18,9 @@ Examples:
   highfell compile N43E007.hgt -o nice.hfw --sea-level 0
   highfell fly nice.hfw
   highfell shot nice.hfw --camera 20000,+300,60000,0,-10 -o nice.png
-  highfell inspect nice.hfw";
+  highfell inspect nice.hfw
+  highfell verify nice.hfw --source N43E007.hgt
+  highfell export nice.hfw --level 3 --all -o nice.glb";
 
 /// Turns elevation data into a world of adaptive triangle meshes and flies over it.
 #[derive(Debug, Parser)]
@@ -44,6 +48,10 @@ pub enum Command {
     Shot(ShotArgs),
     /// Show what is in a world
     Inspect(InspectArgs),
+    /// Check that a world is what it says it is
+    Verify(VerifyArgs),
+    /// Write meshes or heights of a world for other programs
+    Export(ExportArgs),
 }
 
 /// How a world is drawn.
@@ -247,123 +255,103 @@ pub struct ShotArgs {
 #[command(before_help = "\
 Examples:
   highfell inspect nice.hfw
-  highfell inspect nice.hfw --json")]
+  highfell inspect nice.hfw --json
+  highfell inspect nice.hfw --patch 0/17/23
+  highfell inspect nice.hfw --patch 0/17/23 --svg patch.svg")]
 pub struct InspectArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
+    /// Show this patch: its bit-streams, the depths of its trees, its error
+    #[arg(long, value_name = "LEVEL/X/Z")]
+    pub patch: Option<PatchKey>,
+    /// Draw the patch as mesh, tree and bit-stream side by side
+    #[arg(long, value_name = "SVG", requires = "patch")]
+    pub svg: Option<PathBuf>,
+    /// Overwrite the drawing
+    #[arg(long)]
+    pub force: bool,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
 }
 
-/// A picture's size, `WxH`, 16 to 8192 each.
+#[derive(Debug, Args)]
+#[command(before_help = "\
+Examples:
+  highfell verify nice.hfw
+  highfell verify nice.hfw --source N43E007.hgt
+  highfell verify nice.hfw --json
+
+Exit code 1 when a check fails, 2 when the file cannot be opened as a world.")]
+pub struct VerifyArgs {
+    /// World file; the built-in world without one
+    pub world: Option<PathBuf>,
+    /// The elevation file it was compiled from: compare all heights with it
+    #[arg(long, value_name = "INPUT")]
+    pub source: Option<PathBuf>,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").args(["level", "heights"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("part").args(["patch", "region", "all"]))]
+#[command(before_help = "\
+Examples:
+  highfell export nice.hfw --level 3 --all -o nice.glb
+  highfell export nice.hfw --level 0 --patch 17,23 -o patch.obj
+  highfell export nice.hfw --level 1 --region 4,4,7,9 -o slope.ply
+  highfell export nice.hfw --heights nice.tif
+
+Meshes are in metres: x east, y up, z south, from the source's north-west sample.")]
+pub struct ExportArgs {
+    /// World file
+    pub world: PathBuf,
+    /// Write the mesh of this level; 0 is the finest
+    #[arg(long, requires = "output", requires = "part")]
+    pub level: Option<u8>,
+    /// One patch of the level
+    #[arg(long, value_name = "X,Z", requires = "level")]
+    pub patch: Option<Numbers<2>>,
+    /// The patches from X0,Z0 to X1,Z1, both included; those without ground are left out
+    #[arg(long, value_name = "X0,Z0,X1,Z1", requires = "level")]
+    pub region: Option<Numbers<4>>,
+    /// All patches of the level
+    #[arg(long, requires = "level")]
+    pub all: bool,
+    /// Mesh to write: .obj, .ply (binary) or .glb (glTF 2.0)
+    #[arg(long, short, requires = "level")]
+    pub output: Option<PathBuf>,
+    /// Keep what patches on the edge have beyond the source, instead of cutting there
+    #[arg(long, requires = "level")]
+    pub whole_patches: bool,
+    /// Write all heights as a GeoTIFF, in metres, with the source's georeference
+    #[arg(long, value_name = "TIF")]
+    pub heights: Option<PathBuf>,
+    /// Overwrite the outputs
+    #[arg(long)]
+    pub force: bool,
+    /// No report
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// So many whole numbers with commas between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size(pub [u32; 2]);
+pub struct Numbers<const N: usize>(pub [u32; N]);
 
-impl FromStr for Size {
+impl<const N: usize> FromStr for Numbers<N> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("'{text}' is not a size; expected WIDTHxHEIGHT in pixels, 16 to 8192 each");
-        let (width, height) = text.split_once(['x', 'X']).ok_or_else(wrong)?;
-        let side = |text: &str| {
-            text.parse()
-                .ok()
-                .filter(|side| (16..=8192).contains(side))
-                .ok_or_else(wrong)
-        };
-        Ok(Size([side(width)?, side(height)?]))
-    }
-}
-
-/// Columns and rows of a file without a header.
-type RawSize = [u32; 2];
-
-fn raw_size(text: &str) -> Result<RawSize, String> {
-    let sides = text.split_once(['x', 'X']);
-    let size = sides.and_then(|(w, h)| Some([w.parse().ok()?, h.parse().ok()?]));
-    size.ok_or_else(|| format!("'{text}' is not a size; expected WIDTHxHEIGHT in samples"))
-}
-
-/// Two numbers, `A,B`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair(pub [f64; 2]);
-
-impl FromStr for Pair {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a pair; expected two numbers such as 300,38");
-        let (a, b) = text.split_once(',').ok_or_else(wrong)?;
-        Ok(Pair([
-            finite(a).map_err(|_| wrong())?,
-            finite(b).map_err(|_| wrong())?,
-        ]))
-    }
-}
-
-fn finite(text: &str) -> Result<f64, String> {
-    let value: f64 = text
-        .trim()
-        .parse()
-        .map_err(|_| format!("'{text}' is not a number"))?;
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(format!("'{text}' is not a finite number"))
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    finite(text).and_then(|value| {
-        if value > 0.0 {
-            Ok(value)
-        } else {
-            Err(format!("'{text}' is not above 0"))
-        }
-    })
-}
-
-fn not_negative(text: &str) -> Result<f64, String> {
-    finite(text).and_then(|value| {
-        if value >= 0.0 {
-            Ok(value)
-        } else {
-            Err(format!("'{text}' is below 0"))
-        }
-    })
-}
-
-fn exaggeration(text: &str) -> Result<f64, String> {
-    let value = positive(text)?;
-    if value <= 100.0 {
-        Ok(value)
-    } else {
-        Err("at most 100 times as high".into())
-    }
-}
-
-fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<f64, String> {
-    let value = finite(text)?;
-    let fits = (LOW as f64..=HIGH as f64).contains(&value);
-    if fits {
-        Ok(value)
-    } else {
-        Err(format!("'{text}' is not between {LOW} and {HIGH}"))
-    }
-}
-
-fn spacing(text: &str) -> Result<Pair, String> {
-    let both = if text.contains(',') {
-        text.to_owned()
-    } else {
-        format!("{text},{text}")
-    };
-    let pair: Pair = both.parse()?;
-    if pair.0.iter().all(|&m| m > 0.0 && m <= 1e6) {
-        Ok(pair)
-    } else {
-        Err(format!("'{text}' is not a spacing in metres"))
+        let numbers: Option<Vec<u32>> = text
+            .split(',')
+            .map(|part| part.trim().parse().ok())
+            .collect();
+        let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+        numbers
+            .map(Numbers)
+            .ok_or_else(|| format!("'{text}' is not {N} whole numbers with commas between them"))
     }
 }

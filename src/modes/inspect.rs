@@ -1,13 +1,16 @@
 //! `highfell inspect`: what is in a world, as text for a person or JSON for a script.
 
 use super::cli::InspectArgs;
-use super::{open_world, print};
+use super::{open_world, patch, print};
 use crate::error::Result;
 use crate::world::{ChunkKind, World};
 use serde_json::{Value, json};
 
 pub fn run(args: &InspectArgs) -> Result<()> {
     let world = open_world(args.world.as_deref())?;
+    if let Some(key) = args.patch {
+        return patch::run(&world, key, args);
+    }
     let text = if args.json {
         serde_json::to_string_pretty(&as_json(&world)).expect("plain data")
     } else {

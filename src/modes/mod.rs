@@ -3,11 +3,16 @@
 pub mod builtin;
 pub mod cli;
 pub mod compile;
+pub mod export;
 pub mod fly;
 pub mod inspect;
 pub mod shot;
+pub mod values;
+pub mod verify;
 
 mod flight;
+mod patch;
+mod sections;
 
 use crate::error::{Error, Result};
 use crate::files;
@@ -52,6 +57,8 @@ pub fn run() -> Result<()> {
         Some(Command::Compile(args)) => compile::run(&args),
         Some(Command::Shot(args)) => shot::run(&args),
         Some(Command::Inspect(args)) => inspect::run(&args),
+        Some(Command::Verify(args)) => verify::run(&args),
+        Some(Command::Export(args)) => export::run(&args),
     }
 }
 

@@ -27,6 +27,14 @@ impl Metric {
         }
     }
 
+    /// Metres, or cubic metres, in one of the units that complexity is measured in.
+    pub fn unit(self, step_m: f64, spacing_m: [f64; 2]) -> f64 {
+        match self {
+            Metric::Max => step_m,
+            Metric::Sum => step_m * spacing_m[0] * spacing_m[1],
+        }
+    }
+
     /// What a level's threshold is multiplied with to be the next coarser one's: errors double
     /// with the lattice, sums grow with its area as well.
     pub fn growth(self) -> f64 {

@@ -289,7 +289,7 @@ fn task(triangle: Triangle, threshold: f64, stride: i32) -> Task {
 }
 
 /// Whether the lattice has the middle of a triangle's hypotenuse.
-fn on_lattice(triangle: Triangle, stride: i32) -> bool {
+pub fn on_lattice(triangle: Triangle, stride: i32) -> bool {
     let sum = triangle.a + triangle.b;
     (sum.x | sum.y) & (2 * stride - 1) == 0
 }

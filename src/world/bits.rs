@@ -89,6 +89,7 @@ fn tree_end(reader: &mut BitReader, max_depth: u32) -> Option<u32> {
 }
 
 /// Reads a bit-stream from its start.
+#[derive(Clone)]
 pub struct BitReader<'a> {
     bits: &'a Bits,
     at: u32,

@@ -103,17 +103,29 @@ impl World {
         chunks.map(|entry| entry.stored_bytes as u64).sum()
     }
 
-    /// Reads every chunk of a known kind and compares its checksum.
-    pub fn check_all_chunks(&self) -> Result<(), FormatError> {
-        self.order.iter().try_for_each(|id| {
-            let entry = &self.entries[id];
+    /// The chunks of known kinds, in the file's order.
+    pub fn chunks(&self) -> &[ChunkId] {
+        &self.order
+    }
+
+    /// Reads a chunk and compares its checksum.
+    pub fn check_chunk(&self, id: ChunkId) -> Result<(), FormatError> {
+        let check = || {
+            let entry = self.entries.get(&id);
+            let entry = entry.ok_or_else(|| FormatError::new("it is missing"))?;
             let stored = read_stored(self.source.as_ref(), entry)?;
             if crc32fast::hash(&stored) == entry.crc {
                 Ok(())
             } else {
-                Err(name_chunk(*id)(FormatError::new("its checksum differs")))
+                Err(FormatError::new("its checksum differs"))
             }
-        })
+        };
+        check().map_err(name_chunk(id))
+    }
+
+    /// Reads every chunk of a known kind and compares its checksum.
+    pub fn check_all_chunks(&self) -> Result<(), FormatError> {
+        self.order.iter().try_for_each(|&id| self.check_chunk(id))
     }
 
     /// Reads the global repository, coarsest level first.

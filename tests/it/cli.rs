@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::{self, Home, Outcome, data_file, names_in, outcome};
 
 /// The verbs that open a world, with flags that make them quick and keep them from a window.
-const OPENERS: [&[&str]; 3] = [
+const OPENERS: [&[&str]; 5] = [
     &["inspect"],
     &[
         "shot",
@@ -23,6 +23,8 @@ const OPENERS: [&[&str]; 3] = [
         "2",
     ],
     &["fly", "--adapter", "software"],
+    &["verify"],
+    &["export", "--heights", "out.tif"],
 ];
 
 #[test]

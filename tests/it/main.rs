@@ -6,10 +6,12 @@
 
 mod cli;
 mod common;
+mod export;
 mod holes;
 mod import;
 mod layers;
 mod pictures;
 mod shaders;
+mod verify;
 mod window;
 mod world;

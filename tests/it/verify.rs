@@ -1,0 +1,368 @@
+//! `highfell verify` finds nothing wrong with sound worlds, and what is wrong with others.
+//!
+//! The broken worlds have right checksums everywhere: one thing in them was changed and written
+//! again as the compiler would have.
+
+use std::sync::Arc;
+
+use highfell::compile::CompileOptions;
+use highfell::import::{ImportOptions, load};
+use highfell::world::container::{self, ENTRY_BYTES, HEADER_BYTES, pack};
+use highfell::world::reader::{META_CHUNK, chunk_of};
+use highfell::world::{Bits, ChunkId, ChunkKind, HeightGrid, Meta, PatchKey, PatchRecord};
+use highfell::world::{SectionKey, World, WorldWriter, heights, topology};
+use serde_json::Value;
+
+use crate::common::{Home, Outcome, data_file, rough_source, world_bytes};
+
+fn sound_world() -> Vec<u8> {
+    let options = CompileOptions {
+        patch_cells: 8,
+        sea_level_m: Some(20.0),
+        ..Default::default()
+    };
+    world_bytes(&rough_source(603, 550), &options)
+}
+
+#[test]
+fn a_sound_world_passes_and_every_check_compared_something() {
+    let home = Home::new();
+    home.write("world.hfw", sound_world());
+    let run = home.run(&["verify", "world.hfw"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
+    assert!(
+        run.stdout.lines().all(|line| line.starts_with("ok ")),
+        "{run:?}"
+    );
+    let about = json(&home, &["verify", "world.hfw", "--json"]);
+    assert_eq!(about["sound"], true);
+    let checks = about["checks"].as_array().expect("an array");
+    let names: Vec<&str> = checks
+        .iter()
+        .map(|check| check["check"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "checksums",
+            "sections",
+            "heights",
+            "bounds",
+            "certificates",
+            "nesting",
+            "borders",
+            "facts"
+        ]
+    );
+    for check in checks {
+        assert!(check["compared"].as_u64() > Some(10), "{check}");
+    }
+}
+
+#[test]
+fn real_worlds_pass_with_their_source_and_not_with_another() {
+    let home = Home::new();
+    for name in ["N43E007.hgt", "reduced_Gironde.tif", "west_bijou_gully.asc"] {
+        let Some(path) = data_file(name) else { return };
+        let path = path.to_str().expect("a plain name");
+        let compiled = home.run(&[
+            "compile",
+            path,
+            "-o",
+            "world.hfw",
+            "--force",
+            "--error",
+            "10",
+        ]);
+        assert_eq!(compiled.code, Some(0), "{compiled:?}");
+        let about = json(&home, &["verify", "world.hfw", "--source", path, "--json"]);
+        let source = about["checks"]
+            .as_array()
+            .and_then(|checks| checks.last())
+            .expect("a check");
+        assert_eq!(source["check"], "source");
+        assert!(source["compared"].as_u64() > Some(3000), "{source}");
+    }
+    let Some(other) = data_file("zSW3.asc") else {
+        return;
+    };
+    let other = other.to_str().expect("a plain name");
+    let run = home.run(&["verify", "world.hfw", "--source", other]);
+    assert_names(&run, &["source"], "zSW3.asc");
+}
+
+#[test]
+fn a_scaled_source_is_read_as_it_was() {
+    let Some(path) = data_file("aizuwakamatsu_none.png") else {
+        return;
+    };
+    let path = path.to_str().expect("a plain name");
+    let home = Home::new();
+    let compiled = home.run(&[
+        "compile",
+        path,
+        "-o",
+        "w.hfw",
+        "--spacing",
+        "30",
+        "--height-scale",
+        "0.1",
+    ]);
+    assert_eq!(compiled.code, Some(0), "{compiled:?}");
+    let run = home.run(&["verify", "w.hfw", "--source", path]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
+fn damaged_chunks_are_listed_each() {
+    let home = Home::new();
+    let mut bytes = sound_world();
+    let ids: Vec<ChunkId> = entries(&bytes).iter().map(|entry| entry.id).collect();
+    for at in [3, 5] {
+        let offset = entries(&bytes)[at].offset as usize;
+        bytes[offset + 2] ^= 1;
+    }
+    home.write("bad.hfw", bytes);
+    let run = home.run(&["verify", "bad.hfw"]);
+    assert_names(&run, &["checksums", "sections"], "checksum differs");
+    for id in [ids[3], ids[5]] {
+        let name = format!("chunk {}/{}/{}", id.level, id.x, id.z);
+        assert!(run.stdout.contains(&name), "{name}: {run:?}");
+    }
+    home.write("none.hfw", "no world at all");
+    assert_eq!(home.run(&["verify", "none.hfw"]).code, Some(2));
+}
+
+#[test]
+fn wrong_certificates_are_found_and_named() {
+    let key = PatchKey::new(0, 3, 2);
+    let promise = |change: fn(&mut PatchRecord)| {
+        let run = verify(change_patch(&sound_world(), key, change));
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stdout.contains("patch 0/3/2"), "{run:?}");
+        run
+    };
+    let smaller = promise(|record| record.error_m *= 0.75);
+    assert_names(&smaller, &["certificates"], "found");
+    let larger = promise(|record| record.error_m = record.error_m.next_up().next_up());
+    assert_names(&larger, &["certificates"], "found");
+    let exhausted = promise(|record| record.exhausted = !record.exhausted);
+    assert!(
+        exhausted.stdout.contains("exhausted stored"),
+        "{exhausted:?}"
+    );
+    let bounds = promise(|record| record.max -= 1);
+    assert!(bounds.stderr.contains("bounds"), "{bounds:?}");
+}
+
+#[test]
+fn broken_borders_and_trees_that_do_not_nest_are_found_and_named() {
+    let leaf = || {
+        let mut bits = Bits::default();
+        bits.push(false);
+        bits
+    };
+    let flat = |record: &mut PatchRecord| record.trees = [leaf(), leaf()];
+    let run = verify(change_patch(&sound_world(), PatchKey::new(0, 3, 2), flat));
+    assert_names(
+        &run,
+        &["certificates", "nesting", "borders", "facts"],
+        "patches 0/3/2 and 0/4/2",
+    );
+    assert!(run.stdout.contains("where its parent 1/1/1 is"), "{run:?}");
+    // The only patch of the coarsest level: no parent, no neighbour.
+    let run = verify(change_patch(&sound_world(), PatchKey::new(7, 0, 0), flat));
+    assert_names(
+        &run,
+        &["certificates", "facts"],
+        "patch 7/0/0: not split at",
+    );
+}
+
+#[test]
+fn wrong_facts_are_found_and_named() {
+    let bytes = rewrite(&sound_world(), |id, raw| {
+        if id != META_CHUNK {
+            return raw;
+        }
+        let mut meta = Meta::from_bytes(&raw).expect("facts");
+        meta.levels[2].vertices += 1;
+        meta.to_bytes()
+    });
+    let run = verify(bytes);
+    assert_names(&run, &["facts"], "level 2:");
+}
+
+#[test]
+fn a_changed_height_is_found_and_named() {
+    let good = sound_world();
+    let (id, changed) = changed_height(&good, 0, [17, 33]);
+    let bytes = rewrite(
+        &good,
+        |found, raw| if found == id { changed.clone() } else { raw },
+    );
+    let home = Home::new();
+    home.write("bad.hfw", bytes);
+    let run = home.run(&["verify", "bad.hfw"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("certificates"), "{run:?}");
+    assert!(run.stdout.contains("patch 0/2/4"), "{run:?}");
+    // A height in an apron differs from the neighbour's own.
+    let (id, changed) = changed_height(&good, 0, [513, 33]);
+    let bytes = rewrite(
+        &good,
+        |found, raw| if found == id { changed.clone() } else { raw },
+    );
+    assert_names(&verify(bytes), &["heights"], "at sample 513,33");
+}
+
+#[test]
+fn a_changed_height_that_nothing_else_tells_is_told_by_the_source() {
+    let Some(path) = data_file("N44W072.hgt") else {
+        return;
+    };
+    let source = load(&path, &ImportOptions::default()).expect("a sound file");
+    let mut changed = source.clone_with(|map| map.heights[100 * 1201 + 50] += 1);
+    changed.info.files = source.info.files.clone();
+    let home = Home::new();
+    let options = CompileOptions {
+        error: Some(20.0),
+        ..Default::default()
+    };
+    home.write("bad.hfw", world_bytes(&changed, &options));
+    let run = home.run(&["verify", "bad.hfw"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = home.run(&[
+        "verify",
+        "bad.hfw",
+        "--source",
+        path.to_str().expect("a plain name"),
+    ]);
+    assert_names(&run, &["source"], "sample 50,100:");
+}
+
+trait CloneWith {
+    fn clone_with(
+        &self,
+        change: impl FnOnce(&mut highfell::terrain::height_map::HeightMap),
+    ) -> Self;
+}
+
+impl CloneWith for highfell::source::Source {
+    fn clone_with(
+        &self,
+        change: impl FnOnce(&mut highfell::terrain::height_map::HeightMap),
+    ) -> Self {
+        let mut map = self.map.clone();
+        change(&mut map);
+        highfell::source::Source {
+            map,
+            step_m: self.step_m,
+            spacing_m: self.spacing_m,
+            info: self.info.clone(),
+        }
+    }
+}
+
+/// Exit code 1, exactly these checks in the one line of the error, and a text in the list.
+fn assert_names(run: &Outcome, checks: &[&str], text: &str) {
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    let failed = format!("checks failed: {};", checks.join(", "));
+    assert!(run.stderr.contains(&failed), "{failed}: {run:?}");
+    assert!(run.stdout.contains(text), "{text}: {run:?}");
+    let listed = run
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("FAILED"))
+        .count();
+    assert_eq!(listed, checks.len(), "{run:?}");
+}
+
+fn verify(world: Vec<u8>) -> Outcome {
+    let home = Home::new();
+    home.write("bad.hfw", world);
+    home.run(&["verify", "bad.hfw"])
+}
+
+fn json(home: &Home, arguments: &[&str]) -> Value {
+    let run = home.run(arguments);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+fn entries(world: &[u8]) -> Vec<container::Entry> {
+    let info = container::parse_header(world, world.len() as u64).expect("a header");
+    let end = HEADER_BYTES + info.chunks as usize * ENTRY_BYTES;
+    container::parse_table(&world[HEADER_BYTES..end], &info, world.len() as u64).expect("a table")
+}
+
+/// The world with changed chunks, under right checksums.
+fn rewrite(world: &[u8], change: impl Fn(ChunkId, Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+    let mut writer = WorldWriter::new();
+    for entry in entries(world) {
+        let start = entry.offset as usize;
+        let stored = world[start..start + entry.stored_bytes as usize].to_vec();
+        let raw = container::unpack(&entry, stored, usize::MAX).expect("a sound chunk");
+        let chunk = pack(entry.id, entry.coding, change(entry.id, raw));
+        writer.add(chunk.expect("a small chunk"));
+    }
+    let mut bytes = Vec::new();
+    writer.write(&mut bytes).expect("memory takes all bytes");
+    bytes
+}
+
+/// The world with one patch's record changed.
+fn change_patch(world: &[u8], key: PatchKey, change: impl Fn(&mut PatchRecord)) -> Vec<u8> {
+    let layout = open(world).meta.layout;
+    let section = layout.section_of(key);
+    let id = chunk_of(ChunkKind::Topology, section);
+    let [x0, z0, x1, z1] = layout.section_patches(section);
+    rewrite(world, |found, raw| {
+        if found != id {
+            return raw;
+        }
+        let count = ((x1 - x0) * (z1 - z0)) as usize;
+        let mut records =
+            topology::decode(&raw, count, layout.tree_depth(key.level)).expect("records");
+        change(&mut records[((key.z - z0) * (x1 - x0) + key.x - x0) as usize]);
+        topology::encode(&records)
+    })
+}
+
+/// The heights of the first stream patch with one sample as low as the world's lowest: the chunk
+/// and its new bytes.
+fn changed_height(world: &[u8], level: u8, [x, z]: [i32; 2]) -> (ChunkId, Vec<u8>) {
+    let world = open(world);
+    let layout = world.meta.layout;
+    let repository = world.read_repository().expect("a repository");
+    let mut grids: Vec<Arc<HeightGrid>> = vec![repository.last().expect("a level").heights.clone()];
+    for level in (level..layout.stream_levels).rev() {
+        let key = SectionKey { level, x: 0, z: 0 };
+        let section = world.read_section(key, grids.last()).expect("a section");
+        grids.push(section.heights);
+    }
+    // Levels 0 and 1 share their heights: the chunk is the last one that adds samples.
+    let owner = (level..layout.stream_levels)
+        .find(|&k| layout.stride(k) != layout.stride(k + 1))
+        .expect("a level that adds samples");
+    let at = (layout.stream_levels - owner) as usize;
+    let coarser = grids[at - 1].clone();
+    let mut grid = HeightGrid::clone(&grids[at]);
+    let rect = grid.rect;
+    let lowest = world.meta.height_range[0];
+    grid.heights[((z - rect.z0) * rect.width as i32 + x - rect.x0) as usize] = lowest;
+    let id = chunk_of(
+        ChunkKind::Heights,
+        SectionKey {
+            level: owner,
+            x: 0,
+            z: 0,
+        },
+    );
+    (id, heights::encode(&grid, Some(&coarser)))
+}
+
+fn open(world: &[u8]) -> World {
+    World::open(Box::new(world.to_vec()), "a world in memory").expect("a sound world")
+}
