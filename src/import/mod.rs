@@ -1,6 +1,6 @@
 //! Elevation files from outside, turned into integer heights with spacing and provenance.
 //!
-//! One reader a format gives a [`Grid`] of numbers as they lie in the file; `mosaic` joins several;
+//! One reader a format gives a `Grid` of numbers as they lie in the file; `mosaic` joins several;
 //! what is the same for all of them (voids, metres, height steps) happens once, in `finish`.
 //! Formats are told by content first, so that a wrong extension does no harm.
 //!
