@@ -343,8 +343,7 @@ mod tests {
         let mut records = HashMap::new();
         for level in (0..layout.levels).rev() {
             refiner.refine(level, 4.0 * (1 << level) as f64, |_| ());
-            let [nx, nz] = layout.patches(level);
-            for key in (0..nz).flat_map(|z| (0..nx).map(move |x| PatchKey::new(level, x, z))) {
+            for key in layout.keys(level) {
                 let trees = patch_trees(&refiner, &layout, key);
                 records.insert(
                     key,

@@ -1,6 +1,6 @@
 //! The two bit-streams: rows of cells, each in the colour of the part that it describes.
 
-use super::{Area, INK, SOFT, number, parts_before, text};
+use super::{Area, INK, SOFT, by_half, number, text};
 use crate::export::colour;
 use crate::export::outline::{Half, Outline};
 
@@ -14,11 +14,7 @@ const SHARED: &str = "#d9d7d0";
 const ABOVE: f64 = 16.0;
 
 pub fn draw(outline: &Outline, area: Area) -> String {
-    let halves = outline.halves.iter().enumerate();
-    let drawn = halves.map(|(index, half)| {
-        draw_half(half, index, parts_before(outline, index), area.half(index))
-    });
-    drawn.collect::<Vec<_>>().join("\n")
+    by_half(outline, area, draw_half)
 }
 
 fn draw_half(half: &Half, index: usize, before: usize, area: Area) -> String {

@@ -9,7 +9,7 @@ mod bits;
 mod mesh;
 mod tree;
 
-use super::outline::Outline;
+use super::outline::{Half, Outline};
 use crate::world::{Layout, PatchKey, PatchRecord};
 
 const WIDTH: f64 = 1800.0;
@@ -147,6 +147,19 @@ fn number(x: f64, y: f64, value: usize, size: f64, colour: &str) -> String {
     let style = format!(r#"font-size="{size:.1}" text-anchor="middle" fill="{colour}""#);
     // Digits are about 0.72 of their size high.
     text(x, y + 0.36 * size, &value.to_string(), &style)
+}
+
+/// Both halves beside each other, each drawn from its half of the area; the second number is how
+/// many parts come before it.
+fn by_half(
+    outline: &Outline,
+    area: Area,
+    draw: impl Fn(&Half, usize, usize, Area) -> String,
+) -> String {
+    let halves = outline.halves.iter().enumerate();
+    let drawn = halves
+        .map(|(index, half)| draw(half, index, parts_before(outline, index), area.half(index)));
+    drawn.collect::<Vec<_>>().join("\n")
 }
 
 /// How many parts come before a half's first.

@@ -1,6 +1,6 @@
 //! The two trees: branches from the top down, parts at their ends.
 
-use super::{Area, INK, SOFT, number, parts_before, text};
+use super::{Area, INK, SOFT, by_half, number, text};
 use crate::export::colour;
 use crate::export::outline::{Half, Outline};
 
@@ -11,11 +11,7 @@ const ABOVE: f64 = 16.0;
 const BELOW: f64 = 30.0;
 
 pub fn draw(outline: &Outline, area: Area) -> String {
-    let halves = outline.halves.iter().enumerate();
-    let drawn = halves.map(|(index, half)| {
-        draw_half(half, index, parts_before(outline, index), area.half(index))
-    });
-    drawn.collect::<Vec<_>>().join("\n")
+    by_half(outline, area, draw_half)
 }
 
 fn draw_half(half: &Half, index: usize, before: usize, area: Area) -> String {
