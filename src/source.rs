@@ -1,15 +1,79 @@
-//! Heights that are ready to be compiled, wherever they came from.
+//! Heights that are ready to be compiled, wherever they came from and wherever they lie.
 
+use crate::error::Result;
 use crate::terrain::height_map::HeightMap;
 use crate::world::SourceInfo;
 
 /// A source of heights: metres, integers, no voids.
 #[derive(Debug)]
 pub struct Source {
-    pub map: HeightMap,
+    pub ground: Box<dyn Ground>,
     /// Metres a height unit.
     pub step_m: f64,
     /// Metres between samples, [x (east), z (south)].
     pub spacing_m: [f64; 2],
     pub info: SourceInfo,
+}
+
+/// A rectangle of integer heights that need not be in memory all at once.
+pub trait Ground: std::fmt::Debug + Send + Sync {
+    /// Samples from west to east and from north to south, at least 2 each.
+    fn size(&self) -> [u32; 2];
+
+    /// The lowest and the highest height.
+    fn range(&self) -> (i32, i32);
+
+    /// The first of the highest samples, row by row.
+    fn summit(&self) -> [u32; 2];
+
+    /// The heights of a part; errors when they lie in a file that cannot be read.
+    fn read(&self, area: Area) -> Result<HeightMap>;
+
+    /// All heights: as many bytes as four times the samples.
+    fn whole(&self) -> Result<HeightMap> {
+        let [width, height] = self.size();
+        self.read(Area {
+            x: 0,
+            z: 0,
+            width,
+            height,
+        })
+    }
+}
+
+/// A rectangle of samples that lies inside its ground.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    pub x: u32,
+    pub z: u32,
+    pub width: u32,
+    pub height: u32,
+}
+
+impl Ground for HeightMap {
+    fn size(&self) -> [u32; 2] {
+        [self.width, self.height]
+    }
+
+    fn range(&self) -> (i32, i32) {
+        HeightMap::range(self)
+    }
+
+    fn summit(&self) -> [u32; 2] {
+        let (_, high) = HeightMap::range(self);
+        let first = self.heights.iter().position(|&height| height == high);
+        let index = first.unwrap_or(0) as u32;
+        [index % self.width, index / self.width]
+    }
+
+    fn read(&self, area: Area) -> Result<HeightMap> {
+        let rows = self.heights.chunks_exact(self.width as usize);
+        let rows = rows.skip(area.z as usize).take(area.height as usize);
+        let (from, to) = (area.x as usize, (area.x + area.width) as usize);
+        Ok(HeightMap {
+            width: area.width,
+            height: area.height,
+            heights: rows.flat_map(|row| &row[from..to]).copied().collect(),
+        })
+    }
 }

@@ -60,7 +60,7 @@ const DEFAULT_SUM_CELLS: f64 = 8.0;
 /// (grids of many kilometres a cell would else be plains) and no less than the height step.
 pub fn default_error(metric: Metric, source: &Source) -> f64 {
     let cell_m2 = source.spacing_m[0] * source.spacing_m[1];
-    let (low, high) = source.map.range();
+    let (low, high) = source.ground.range();
     let relief_m = (high as f64 - low as f64) * source.step_m;
     let error_m = (cell_m2.sqrt() / 8.0)
         .min(relief_m / 100.0)
@@ -78,7 +78,7 @@ pub fn compile(
     options: &CompileOptions,
     mut report: impl FnMut(Progress),
 ) -> Result<(WorldWriter, Meta)> {
-    let map = &source.map;
+    let map = &source.ground.whole()?;
     let size = [map.width - 1, map.height - 1];
     let layout = Layout::new(size, options.patch_cells, STREAM_CELLS).map_err(usage)?;
     check_heights(source, &layout)?;
@@ -157,29 +157,18 @@ impl Work {
 }
 
 fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<LevelMeta>) -> Meta {
-    let (low, high) = source.map.range();
+    let (low, high) = source.ground.range();
     Meta {
         layout,
         spacing_m: source.spacing_m,
         height_step_m: source.step_m,
         height_range: [low, high],
-        summit: summit(&source.map),
+        summit: source.ground.summit(),
         sea_level_m: options.sea_level_m,
         metric: options.metric.name().into(),
         levels,
         source: source.info.clone(),
     }
-}
-
-/// The first of the highest samples.
-fn summit(map: &HeightMap) -> [u32; 2] {
-    let (_, high) = map.range();
-    let index = map
-        .heights
-        .iter()
-        .position(|&height| height == high)
-        .unwrap_or(0) as u32;
-    [index % map.width, index / map.width]
 }
 
 fn usage(error: crate::world::FormatError) -> Error {
@@ -188,7 +177,7 @@ fn usage(error: crate::world::FormatError) -> Error {
 
 /// Heights in morph units must fit an `i32` with room for a difference.
 fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
-    let (low, high) = source.map.range();
+    let (low, high) = source.ground.range();
     let largest = i32::MAX / 2 / layout.height_units();
     if low >= -largest && high <= largest {
         return Ok(());
@@ -210,25 +199,16 @@ mod tests {
     pub fn source(width: u32, height: u32) -> Source {
         let rough = |x: u32, z: u32| ((x * x / 7 + z * 13) % 40 + (x / 9) * (z / 11)) as i32 - 60;
         Source {
-            map: HeightMap {
+            ground: Box::new(HeightMap {
                 width,
                 height,
                 heights: (0..width * height)
                     .map(|i| rough(i % width, i / width))
                     .collect(),
-            },
+            }),
             step_m: 0.5,
             spacing_m: [10.0, 12.0],
-            info: SourceInfo {
-                files: vec!["made.asc".into()],
-                crs: None,
-                voids: 0,
-                filled: 0,
-                min_m: -30.0,
-                max_m: 70.0,
-                transform: None,
-                pixel_is_area: false,
-            },
+            info: SourceInfo::made_up("made.asc", [-30.0, 70.0]),
         }
     }
 
@@ -281,6 +261,7 @@ mod tests {
         assert_eq!(world.meta.layout.stream_levels, 6);
         world.check_all_chunks().unwrap();
         let mut samples = 0u64;
+        let map = source.ground.whole().unwrap();
         walk(&world, |section| {
             let rect = section.heights.rect;
             for z in rect.z0..rect.z0 + rect.height as i32 {
@@ -288,7 +269,7 @@ mod tests {
                     let stride = rect.stride as i64;
                     assert_eq!(
                         section.heights.at(x, z),
-                        source.map.at(x as i64 * stride, z as i64 * stride)
+                        map.at(x as i64 * stride, z as i64 * stride)
                     );
                     samples += 1;
                 }
@@ -315,6 +296,7 @@ mod tests {
         let world = World::open(Box::new(bytes(&source, &options)), "test").unwrap();
         let layout = world.meta.layout;
         let mut patches = 0;
+        let map = source.ground.whole().unwrap();
         walk(&world, |section| {
             let [x0, z0, x1, z1] = section.area;
             for key in
@@ -329,7 +311,7 @@ mod tests {
                     .zip(&record.trees)
                 {
                     leaves(root, &mut tree.reader(), &mut |leaf| {
-                        largest = largest.max(measure(&source.map, leaf).error * source.step_m);
+                        largest = largest.max(measure(&map, leaf).error * source.step_m);
                     });
                 }
                 assert!(

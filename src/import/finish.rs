@@ -83,7 +83,7 @@ pub(super) fn finish(
         heights: grid.samples.iter().map(units).collect(),
     };
     let source = Source {
-        map,
+        ground: Box::new(map),
         step_m,
         spacing_m,
         info,
@@ -149,14 +149,17 @@ mod tests {
         let heights = [1.0, -2.0, 3000.0, 7.0];
         let plain = finish_with(&heights, true, ImportOptions::default()).unwrap();
         assert_eq!(plain.step_m, 1.0);
-        assert_eq!(plain.map.heights, [1, -2, 3000, 7]);
+        assert_eq!(plain.ground.whole().unwrap().heights, [1, -2, 3000, 7]);
         let options = ImportOptions {
             height_scale: Some(0.1),
             ..Default::default()
         };
         let scaled = finish_with(&heights, true, options).unwrap();
         assert_eq!((scaled.step_m, scaled.info.max_m), (0.1, 300.0));
-        assert_eq!(scaled.map.heights, plain.map.heights);
+        assert_eq!(
+            scaled.ground.whole().unwrap().heights,
+            plain.ground.whole().unwrap().heights
+        );
     }
 
     #[test]
@@ -167,10 +170,10 @@ mod tests {
         };
         let heights = [0.0, 1.0, 2.0, 3.0];
         let whole = finish_with(&heights, true, offset(-20.0)).unwrap();
-        assert_eq!(whole.map.heights, [-20, -19, -18, -17]);
+        assert_eq!(whole.ground.whole().unwrap().heights, [-20, -19, -18, -17]);
         let between = finish_with(&heights, true, offset(0.3)).unwrap();
         assert_eq!((between.info.min_m, between.info.max_m), (0.3, 3.3));
-        let lowest = f64::from(between.map.heights[0]) * between.step_m;
+        let lowest = f64::from(between.ground.whole().unwrap().heights[0]) * between.step_m;
         assert!((lowest - 0.3).abs() <= between.step_m / 2.0);
     }
 
@@ -195,7 +198,7 @@ mod tests {
         depths.measure.scale = -1.0;
         let source = finish_grid(depths, ImportOptions::default()).unwrap();
         assert_eq!((source.info.min_m, source.info.max_m), (-30.0, 0.0));
-        assert_eq!(source.map.heights, [0, -10, -20, -30]);
+        assert_eq!(source.ground.whole().unwrap().heights, [0, -10, -20, -30]);
         assert_eq!(source.step_m, 1.0);
     }
 
@@ -206,7 +209,7 @@ mod tests {
             ..Default::default()
         };
         let source = finish_with(&[1.0, -1.0, 5.0, 4.0], true, options).unwrap();
-        assert_eq!(source.map.heights, [1, -1, 3, 2]);
+        assert_eq!(source.ground.whole().unwrap().heights, [1, -1, 3, 2]);
     }
 
     #[test]
@@ -233,7 +236,7 @@ mod tests {
                 ..Default::default()
             };
             let source = finish_with(&samples, true, options).unwrap();
-            assert_eq!(source.map.heights, [1; 4]);
+            assert_eq!(source.ground.whole().unwrap().heights, [1; 4]);
             assert_eq!((source.info.voids, source.info.filled), (1, 1));
             assert_eq!(source.spacing_m, [3.0, 4.0]);
         }
@@ -254,7 +257,7 @@ mod tests {
         };
         let samples = [500.0, f64::NAN, 9.0, 4.0, 5.0, 6.0];
         let source = finish_with(&samples, true, options).unwrap();
-        assert_eq!((source.map.width, source.map.height), (2, 2));
+        assert_eq!(source.ground.size(), [2, 2]);
         assert_eq!((source.info.voids, source.info.max_m), (1, 6.0));
     }
 
@@ -266,7 +269,7 @@ mod tests {
             ..Default::default()
         };
         let source = finish_with(&[0.0, 10.0, 20.0, 30.0, 40.0, 50.0], true, options).unwrap();
-        assert_eq!((source.map.width, source.map.height), (3, 7));
+        assert_eq!(source.ground.size(), [3, 7]);
         assert_eq!(source.spacing_m, [10.0, 10.0]);
     }
 }

@@ -352,8 +352,11 @@ mod tests {
         write("a.asc", 1000, "1 2 11 12");
         fs::write(folder.path().join("readme.txt"), "not a tile").unwrap();
         let source = load(folder.path(), &ImportOptions::default()).unwrap();
-        assert_eq!((source.map.width, source.map.height), (3, 2));
-        assert_eq!(source.map.heights, [1, 2, 3, 11, 12, 13]);
+        assert_eq!(source.ground.size(), [3, 2]);
+        assert_eq!(
+            source.ground.whole().unwrap().heights,
+            [1, 2, 3, 11, 12, 13]
+        );
         assert_eq!(source.info.files, ["a.asc", "b.asc"]);
     }
 

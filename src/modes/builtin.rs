@@ -71,17 +71,11 @@ pub fn source(samples: u32) -> Source {
     Source {
         step_m: STEP_M,
         spacing_m: [spacing_m; 2],
-        info: SourceInfo {
-            files: vec![format!("built-in archipelago, seed {DEFAULT_SEED}")],
-            crs: None,
-            voids: 0,
-            filled: 0,
-            min_m: low as f64 * STEP_M,
-            max_m: high as f64 * STEP_M,
-            transform: None,
-            pixel_is_area: false,
-        },
-        map,
+        info: SourceInfo::made_up(
+            format!("built-in archipelago, seed {DEFAULT_SEED}"),
+            [low as f64 * STEP_M, high as f64 * STEP_M],
+        ),
+        ground: Box::new(map),
     }
 }
 

@@ -272,16 +272,7 @@ mod tests {
             sea_level_m: None,
             metric: "max".into(),
             levels: (0..layout.levels).map(level).collect(),
-            source: SourceInfo {
-                files: vec![],
-                crs: None,
-                voids: 0,
-                filled: 0,
-                min_m: 0.0,
-                max_m: tall,
-                transform: None,
-                pixel_is_area: false,
-            },
+            source: SourceInfo::made_up("made up", [0.0, tall]),
         }
     }
 

@@ -23,3 +23,20 @@ pub struct SourceInfo {
     /// True when the file said that a pixel is an area (its sample was half a pixel inside).
     pub pixel_is_area: bool,
 }
+
+impl SourceInfo {
+    /// Ground that lies nowhere, such as what a program makes up, with its lowest and highest
+    /// height in metres.
+    pub fn made_up(name: impl Into<String>, range_m: [f64; 2]) -> Self {
+        SourceInfo {
+            files: vec![name.into()],
+            crs: None,
+            voids: 0,
+            filled: 0,
+            min_m: range_m[0],
+            max_m: range_m[1],
+            transform: None,
+            pixel_is_area: false,
+        }
+    }
+}

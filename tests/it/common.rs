@@ -66,17 +66,8 @@ pub fn rough_source(width: u32, height: u32) -> Source {
     Source {
         step_m,
         spacing_m: [7.0, 11.0],
-        info: SourceInfo {
-            files: vec!["rough.asc".into()],
-            crs: None,
-            voids: 0,
-            filled: 0,
-            min_m: low as f64 * step_m,
-            max_m: high as f64 * step_m,
-            transform: None,
-            pixel_is_area: false,
-        },
-        map,
+        info: SourceInfo::made_up("rough.asc", [low as f64 * step_m, high as f64 * step_m]),
+        ground: Box::new(map),
     }
 }
 

@@ -125,7 +125,10 @@ fn check_entry(name: &str, entry: &Value, source: &Source) {
         (low, voids) = (source.info.min_m, 282.0);
     }
     let size = (number("width"), number("height"));
-    let found = (source.map.width.into(), source.map.height.into());
+    let found = (
+        source.ground.whole().unwrap().width.into(),
+        source.ground.whole().unwrap().height.into(),
+    );
     assert_eq!(size, found, "{name}");
     let info = &source.info;
     // The index holds 32-bit floats; grids in text are read more exactly.
@@ -134,7 +137,7 @@ fn check_entry(name: &str, entry: &Value, source: &Source) {
     let range = format!("{name}: {} to {} m", info.min_m, info.max_m);
     assert!(near(info.min_m, low) && near(info.max_m, high), "{range}");
     assert_eq!(info.voids as f64, voids, "{name}");
-    let (lowest, highest) = source.map.range();
+    let (lowest, highest) = source.ground.range();
     let half = source.step_m * 0.501;
     let off = |units: i32, height: f64| (f64::from(units) * source.step_m - height).abs();
     assert!(
@@ -182,18 +185,24 @@ fn neighbouring_tiles_meet_without_a_seam() {
     let [west, east] = ["N49W124.tif", "N49W123.tif"].map(|name| folder.join(name));
     let options = ImportOptions::default();
     let (whole, lint) = load_tiles(&[east.clone(), west.clone()], &options).unwrap();
-    assert_eq!((whole.map.width, whole.map.height), (2401, 1201));
+    assert_eq!(whole.ground.size(), [2401, 1201]);
     assert_eq!(whole.info.files, ["N49W124.tif", "N49W123.tif"]);
     // The shared column has the same heights and the same voids in both.
     assert!(lint.warnings.iter().all(|w| w.about == "voids"), "{lint:?}");
     let (turned, _) = load_tiles(&[west.clone(), east.clone()], &options).unwrap();
-    assert_eq!(turned.map, whole.map);
+    assert_eq!(
+        turned.ground.whole().unwrap(),
+        whole.ground.whole().unwrap()
+    );
     let [west, east] = [west, east].map(|path| load(&path, &options).unwrap());
     assert!(whole.info.voids < west.info.voids + east.info.voids);
     let [column, last] = [1200, 1200];
     let known = (0..1201).filter(|z| {
-        let heights = [west.map.at(last, *z), east.map.at(0, *z)];
-        heights[0] == heights[1] && heights[0] == whole.map.at(column, *z)
+        let heights = [
+            west.ground.whole().unwrap().at(last, *z),
+            east.ground.whole().unwrap().at(0, *z),
+        ];
+        heights[0] == heights[1] && heights[0] == whole.ground.whole().unwrap().at(column, *z)
     });
     // Voids on the seam are filled from more rim than each tile has alone.
     assert!(known.count() > 1100);
@@ -213,7 +222,7 @@ fn the_same_raster_reads_the_same_in_every_encoding() {
     let load = |name: &str| load(&folder.join(name), &ImportOptions::default()).unwrap();
     let tiff = load("derived_jacksboro_bigendian_lzw_pred2_int16.tif");
     let png = load("derived_jacksboro_gray16_adam7.png");
-    assert_eq!(tiff.map, png.map);
+    assert_eq!(tiff.ground.whole().unwrap(), png.ground.whole().unwrap());
     assert_eq!((tiff.info.min_m, tiff.info.max_m), (236.0, 1076.0));
 }
 
@@ -230,7 +239,10 @@ fn check(row: &Row, source: &Source) {
     let (name, width, height, min_m, max_m, voids, crs, declared) = *row;
     let info = &source.info;
     assert_eq!(
-        (source.map.width, source.map.height),
+        (
+            source.ground.whole().unwrap().width,
+            source.ground.whole().unwrap().height
+        ),
         (width, height),
         "{name}"
     );
@@ -245,7 +257,7 @@ fn check(row: &Row, source: &Source) {
         info.min_m,
         info.max_m
     );
-    let (low, high) = source.map.range();
+    let (low, high) = source.ground.range();
     let metres = |units: i32| f64::from(units) * source.step_m;
     let half = source.step_m * 0.501;
     assert!(near(metres(low), info.min_m, half), "{name}: lowest {low}");
@@ -265,7 +277,8 @@ fn check_spacing(name: &str, source: &Source, declared: [f64; 2]) {
         return;
     }
     let transform = source.info.transform.unwrap();
-    let latitude = transform[3] + transform[5] * f64::from(source.map.height - 1) / 2.0;
+    let latitude =
+        transform[3] + transform[5] * f64::from(source.ground.whole().unwrap().height - 1) / 2.0;
     let degree_m = 111_195.0;
     let expected = [
         declared[0] * degree_m * latitude.to_radians().cos(),

@@ -46,7 +46,7 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
     ("terrain", &["world"]),
     ("error", &[]),
     ("files", &["error", "world"]),
-    ("source", &["terrain::height_map", "world::SourceInfo"]),
+    ("source", &["error", "terrain::height_map", "world::SourceInfo"]),
     ("import", &["error", "source", "terrain::height_map", "world::source", "world::SourceInfo"]),
     ("compile", &["error", "source", "terrain", "world"]),
     ("export", &["terrain", "world"]),

@@ -253,10 +253,10 @@ impl CloneWith for highfell::source::Source {
         &self,
         change: impl FnOnce(&mut highfell::terrain::height_map::HeightMap),
     ) -> Self {
-        let mut map = self.map.clone();
+        let mut map = self.ground.whole().expect("it lies in memory");
         change(&mut map);
         highfell::source::Source {
-            map,
+            ground: Box::new(map),
             step_m: self.step_m,
             spacing_m: self.spacing_m,
             info: self.info.clone(),

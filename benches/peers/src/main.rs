@@ -124,11 +124,11 @@ fn fractal_map(side: u32) -> HeightMap {
 fn real_map(folder: &str, side: u32) -> HeightMap {
     let path = std::path::Path::new(folder).join("N44W072.hgt");
     let source = highfell::import::load(&path, &Default::default()).expect("the file is sound");
-    let heights =
-        (0..side as i64 * side as i64).map(|i| source.map.at(i % side as i64, i / side as i64));
-    HeightMap {
+    let area = highfell::source::Area {
+        x: 0,
+        z: 0,
         width: side,
         height: side,
-        heights: heights.collect(),
-    }
+    };
+    source.ground.read(area).expect("it lies in memory")
 }

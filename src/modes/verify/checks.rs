@@ -332,20 +332,21 @@ pub fn source(world: &World, contents: &Contents, path: &Path) -> Result<Finding
     let mut findings = Findings::new("source", "heights");
     let (meta, map) = (&world.meta, &contents.map);
     let source = load_like(world, path)?;
-    if (source.map.width, source.map.height) != (map.width, map.height) {
+    let found = source.ground.whole()?;
+    if (found.width, found.height) != (map.width, map.height) {
         findings.fault(format!(
             "{} x {} samples stored, {} x {} in {}",
             map.width,
             map.height,
-            source.map.width,
-            source.map.height,
+            found.width,
+            found.height,
             path.display()
         ));
         return Ok(findings);
     }
     findings.compared(map.heights.len() as u64);
     findings.note(format!("each in steps of {} m", meta.height_step_m));
-    let pairs = map.heights.iter().zip(&source.map.heights).enumerate();
+    let pairs = map.heights.iter().zip(&found.heights).enumerate();
     for (at, (&stored, &found)) in pairs.filter(|(_, (stored, found))| stored != found) {
         let (x, z) = (at % map.width as usize, at / map.width as usize);
         let [stored, found] = [stored, found].map(|height| height as f64 * meta.height_step_m);
