@@ -3,10 +3,11 @@
 //! No memory maps: a truncated file must be an error, not a signal.
 
 use crate::error::{Error, Result};
-use crate::world::{FormatError, ReadAt, World, WorldWriter, container};
+use crate::world::{FormatError, ReadAt, Spool, World, WorldWriter, container};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// Opens a world; what is wrong with it comes back in one line that names the file.
 pub fn open_world(path: &Path) -> Result<World> {
@@ -61,13 +62,9 @@ pub fn write_beside(
     // What a link points to is replaced, not the link.
     let real = path.canonicalize();
     let path = real.as_deref().unwrap_or(path);
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let mut beside = tempfile::Builder::new()
         .prefix(".highfell-")
-        .tempfile_in(folder)
+        .tempfile_in(folder_of(path))
         .map_err(failed)?;
     let mut out = std::io::BufWriter::new(beside.as_file_mut());
     write(&mut out).and_then(|()| out.flush()).map_err(failed)?;
@@ -75,6 +72,13 @@ pub fn write_beside(
     make_readable(beside.as_file()).map_err(failed)?;
     beside.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// Temporary files are private; a file that a user asked for is not.
@@ -102,6 +106,71 @@ impl ReadAt for FileSource {
     fn len(&self) -> u64 {
         self.len
     }
+}
+
+/// A file that no name leads to and that is gone when it is closed, whatever ends the program.
+pub struct FileSpool {
+    file: File,
+    len: Mutex<u64>,
+}
+
+impl FileSpool {
+    /// In the folder that `path` lies in, or will.
+    pub fn beside(path: &Path) -> Result<Self> {
+        let cannot = |error| Error::io(path, "no temporary file can be made beside it", error);
+        Ok(FileSpool {
+            file: tempfile::tempfile_in(folder_of(path)).map_err(cannot)?,
+            len: Mutex::default(),
+        })
+    }
+}
+
+impl Spool for FileSpool {
+    fn append(&self, bytes: &[u8]) -> std::result::Result<u64, FormatError> {
+        let start = {
+            let mut len = self.len.lock().expect(UNPOISONED);
+            let start = *len;
+            *len += bytes.len() as u64;
+            start
+        };
+        write_all_at(&self.file, start, bytes).map_err(|error| {
+            FormatError(format!(
+                "a temporary file cannot be written ({error}); is the disk full?"
+            ))
+        })?;
+        Ok(start)
+    }
+}
+
+impl ReadAt for FileSpool {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), FormatError> {
+        read_exact_at(&self.file, offset, buffer)
+            .map_err(|error| FormatError(format!("a temporary file cannot be read ({error})")))
+    }
+
+    fn len(&self) -> u64 {
+        *self.len.lock().expect(UNPOISONED)
+    }
+}
+
+const UNPOISONED: &str = "no holder of the lock panics";
+
+#[cfg(unix)]
+fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
+        if written == 0 {
+            return Err(std::io::ErrorKind::WriteZero.into());
+        }
+        offset += written as u64;
+        bytes = &bytes[written..];
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -67,13 +67,15 @@ impl Ground for HeightMap {
     }
 
     fn read(&self, area: Area) -> Result<HeightMap> {
-        let rows = self.heights.chunks_exact(self.width as usize);
-        let rows = rows.skip(area.z as usize).take(area.height as usize);
-        let (from, to) = (area.x as usize, (area.x + area.width) as usize);
+        let mut heights = Vec::with_capacity(area.width as usize * area.height as usize);
+        for z in area.z..area.z + area.height {
+            let start = z as usize * self.width as usize + area.x as usize;
+            heights.extend_from_slice(&self.heights[start..start + area.width as usize]);
+        }
         Ok(HeightMap {
             width: area.width,
             height: area.height,
-            heights: rows.flat_map(|row| &row[from..to]).copied().collect(),
+            heights,
         })
     }
 }

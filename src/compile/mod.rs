@@ -1,22 +1,29 @@
 //! The terrain compiler: heights in, a world out.
 //!
-//! Levels go from coarse to fine. Each is refined over its whole patch map, then its patches'
-//! bit-streams, bounds and errors are collected and its sections are packed. Triangles are
-//! measured and sections packed on all cores; every result is put in its place by its key, so the
-//! bytes do not depend on how many cores there are.
+//! It works by tiles, each read, worked on and left again, so that memory does not grow with the
+//! area but for the coarse levels. Three steps go over all tiles on all cores: a survey of what is
+//! wider than a tile, the meshes of all levels at once, and the writing. What is between the steps
+//! lies in spools. Every result is put in its place by its key, so the bytes do not depend on the
+//! number of cores.
 
+mod facts;
+mod job;
+mod meshes;
 mod sections;
-mod statistics;
+mod survey;
+mod write;
 
 use crate::error::{Error, Result};
 use crate::source::Source;
-use crate::terrain::height_map::HeightMap;
-use crate::terrain::measure::{Measurer, Metric, Task};
-use crate::terrain::refine::Refiner;
+use crate::terrain::measure::Metric;
+use crate::terrain::rules::Rules;
+use crate::terrain::tile::Tiling;
+use crate::terrain::upper::Upper;
 use crate::world::container::pack;
 use crate::world::reader::META_CHUNK;
-use crate::world::{Coding, Layout, LevelMeta, Meta, PackedChunk, WorldWriter};
-use rayon::prelude::*;
+use crate::world::{Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, WorldWriter};
+use job::{Job, usage};
+use meshes::Meshes;
 
 /// Samples along a stream patch's side.
 pub const STREAM_CELLS: u32 = 512;
@@ -31,6 +38,10 @@ pub struct CompileOptions {
     pub patch_cells: u32,
     /// Where the sea stands, if there is one.
     pub sea_level_m: Option<f64>,
+    /// Most levels; none for as many as it takes for one patch to cover the source.
+    pub levels: Option<u8>,
+    /// Halvings by which a level's lattice is finer than its patches ask for: 0, 1 or 2.
+    pub lattice_bias: u8,
 }
 
 impl Default for CompileOptions {
@@ -40,19 +51,37 @@ impl Default for CompileOptions {
             metric: Metric::Max,
             patch_cells: 32,
             sea_level_m: None,
+            levels: None,
+            lattice_bias: 1,
         }
     }
 }
 
-/// How far a compile is, in samples: each level counts what its lattice has, twice.
+/// How far a compile is, in samples; each is gone over several times.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     pub done: u64,
     pub total: u64,
 }
 
-/// Triangles a core takes at once: most are small.
-const TASKS_AT_ONCE: usize = 256;
+/// Where a compile puts aside what it need not have in memory.
+pub struct Spools {
+    /// The chunks of the world.
+    pub chunks: Box<dyn Spool>,
+    /// What is between the steps: a byte a sample, and more where neighbours disagree at first.
+    pub scratch: Box<dyn Spool>,
+}
+
+impl Default for Spools {
+    /// In memory.
+    fn default() -> Self {
+        Spools {
+            chunks: Box::<MemorySpool>::default(),
+            scratch: Box::<MemorySpool>::default(),
+        }
+    }
+}
+
 /// The default sum: what eight cells are off by the default error.
 const DEFAULT_SUM_CELLS: f64 = 8.0;
 
@@ -71,89 +100,69 @@ pub fn default_error(metric: Metric, source: &Source) -> f64 {
     }
 }
 
-/// Compiles a source; `report` is called as the ground of each level settles, and when the level
-/// is packed.
+/// Compiles a source in memory. `report` is told how far it is; its error ends the compile.
 pub fn compile(
     source: &Source,
     options: &CompileOptions,
-    mut report: impl FnMut(Progress),
+    report: impl Fn(Progress) -> Result<()> + Sync,
 ) -> Result<(WorldWriter, Meta)> {
-    let map = &source.ground.whole()?;
-    let size = [map.width - 1, map.height - 1];
-    let layout = Layout::new(size, options.patch_cells, STREAM_CELLS).map_err(usage)?;
+    compile_into(Spools::default(), source, options, &report)
+}
+
+/// Compiles a source of any size.
+pub fn compile_into(
+    spools: Spools,
+    source: &Source,
+    options: &CompileOptions,
+    report: &(dyn Fn(Progress) -> Result<()> + Sync),
+) -> Result<(WorldWriter, Meta)> {
+    let size_cells = source.ground.size().map(|samples| samples - 1);
+    let layout = Layout::with_levels(
+        size_cells,
+        options.patch_cells,
+        STREAM_CELLS,
+        options.levels.unwrap_or(u8::MAX),
+        options.lattice_bias,
+    )
+    .map_err(usage)?;
     check_heights(source, &layout)?;
-    let metric = options.metric;
-    let unit = metric.unit(source.step_m, source.spacing_m);
-    let error = options.error.unwrap_or(default_error(metric, source));
+    let thresholds = thresholds(source, options, &layout);
+    let unit = options.metric.unit(source.step_m, source.spacing_m);
     let sea_level = options.sea_level_m.map(|sea| sea / source.step_m);
-    let measurer = Measurer::new(map, metric, sea_level);
-    let measure_all = |tasks: &[Task]| {
-        let tasks = tasks.par_iter().with_min_len(TASKS_AT_ONCE);
-        tasks.map(|task| measurer.measure(task)).collect()
+    let in_units = thresholds
+        .iter()
+        .map(|threshold| threshold / unit)
+        .collect();
+    let job = Job {
+        source,
+        tiling: Tiling::new(layout),
+        rules: Rules::new(options.metric, in_units, sea_level),
+        report,
+        done: Default::default(),
     };
-    let mut refiner = Refiner::new(layout, measure_all);
-    let bounds = statistics::height_bounds(&layout, map);
-    let mut work = Work::new(&layout, map);
-    let (mut levels, mut chunks): (Vec<LevelMeta>, Vec<PackedChunk>) = Default::default();
-    for level in (0..layout.levels).rev() {
-        let threshold = error * metric.growth().powi(level as i32);
-        refiner.refine(level, threshold / unit, |share| {
-            report(work.during(level, share))
-        });
-        let records = statistics::patch_records(
-            &refiner,
-            &layout,
-            level,
-            &bounds[level as usize],
-            source.step_m,
-        );
-        let facts = statistics::level_meta(&refiner, level, &records, threshold, source.step_m);
-        levels.push(facts);
-        chunks.extend(sections::pack_level(&layout, map, level, &records).map_err(usage)?);
-        report(work.after(level));
-    }
-    levels.reverse();
-    let meta = meta(source, options, layout, levels);
-    let mut writer = WorldWriter::new();
-    writer.add(pack(META_CHUNK, Coding::Zstd, meta.to_bytes()).map_err(usage)?);
-    chunks.into_iter().for_each(|chunk| writer.add(chunk));
+    let (tallies, coarse) = survey::survey(&job)?;
+    let upper = Upper::new(job.tiling, &job.rules, tallies);
+    let meshes = Meshes::settle(&job, upper, &*spools.scratch)?;
+    let writer = WorldWriter::new(spools.chunks);
+    let facts = write::write(&job, &meshes, &coarse, &writer)?;
+    let levels = facts.iter().zip(&thresholds);
+    let levels = levels.map(|(facts, &threshold)| facts.level_meta(threshold, source.step_m));
+    let meta = meta(source, options, layout, levels.collect());
+    writer
+        .add(pack(META_CHUNK, Coding::Zstd, meta.to_bytes()).map_err(usage)?)
+        .map_err(usage)?;
     Ok((writer, meta))
 }
 
-/// Samples that are done with, of all there are to do.
-struct Work {
-    by_level: Vec<u64>,
-    done: u64,
-}
-
-impl Work {
-    fn new(layout: &Layout, map: &HeightMap) -> Self {
-        let samples = |level| map.heights.len() as u64 / (layout.stride(level) as u64).pow(2);
-        Work {
-            by_level: (0..layout.levels).map(samples).collect(),
-            done: 0,
-        }
-    }
-
-    fn during(&self, level: u8, share: f64) -> Progress {
-        let refined = (self.by_level[level as usize] as f64 * share) as u64;
-        Progress {
-            done: self.done + refined,
-            total: self.total(),
-        }
-    }
-
-    fn after(&mut self, level: u8) -> Progress {
-        self.done += 2 * self.by_level[level as usize];
-        Progress {
-            done: self.done,
-            total: self.total(),
-        }
-    }
-
-    fn total(&self) -> u64 {
-        2 * self.by_level.iter().sum::<u64>()
-    }
+/// What each level asks for, in metres or cubic metres.
+fn thresholds(source: &Source, options: &CompileOptions, layout: &Layout) -> Vec<f64> {
+    let error = options
+        .error
+        .unwrap_or(default_error(options.metric, source));
+    let growth = options.metric.growth();
+    (0..layout.levels as i32)
+        .map(|level| error * growth.powi(level))
+        .collect()
 }
 
 fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<LevelMeta>) -> Meta {
@@ -169,10 +178,6 @@ fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<L
         levels,
         source: source.info.clone(),
     }
-}
-
-fn usage(error: crate::world::FormatError) -> Error {
-    Error::Usage(format!("this source cannot be compiled: {error}"))
 }
 
 /// Heights in morph units must fit an `i32` with room for a difference.
@@ -191,6 +196,7 @@ fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terrain::height_map::HeightMap;
     use crate::terrain::measure::measure;
     use crate::terrain::triangle::Triangle;
     use crate::world::{HeightGrid, PatchKey, SectionKey, SourceInfo, World};
@@ -214,7 +220,7 @@ mod tests {
 
     fn bytes(source: &Source, options: &CompileOptions) -> Vec<u8> {
         let mut bytes = Vec::new();
-        compile(source, options, |_| ())
+        compile(source, options, |_| Ok(()))
             .unwrap()
             .0
             .write(&mut bytes)
@@ -389,7 +395,7 @@ mod tests {
     #[test]
     fn a_narrow_source_costs_what_it_is() {
         let source = source(3, 20_000);
-        let (_, meta) = compile(&source, &CompileOptions::default(), |_| ()).unwrap();
+        let (_, meta) = compile(&source, &CompileOptions::default(), |_| Ok(())).unwrap();
         assert_eq!(meta.layout.levels, 11);
         assert_eq!(meta.layout.patches(0), [1, 625]);
         // A mesh without holes or T-junctions: V - E + F = 1 leaves this bound.
@@ -402,14 +408,23 @@ mod tests {
 
     #[test]
     fn progress_ends_where_it_should() {
-        let mut last = Progress { done: 0, total: 1 };
-        let mut calls = 0;
+        let seen = std::sync::Mutex::new(Vec::new());
         compile(&source(200, 100), &CompileOptions::default(), |progress| {
-            assert!(progress.done >= last.done && progress.done <= progress.total);
-            (last, calls) = (progress, calls + 1);
+            seen.lock().unwrap().push((progress.done, progress.total));
+            Ok(())
         })
         .unwrap();
-        assert_eq!(last.done, last.total);
-        assert!(calls > 10);
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort();
+        assert!(seen.len() > 5 && seen.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert!(seen.iter().all(|&(_, total)| total == 3 * 199 * 99));
+        assert_eq!(seen.last().unwrap().0, 3 * 199 * 99);
+    }
+
+    #[test]
+    fn an_error_of_the_report_ends_the_compile() {
+        let stop = |_| Err(Error::Usage("enough".into()));
+        let ended = compile(&source(200, 100), &CompileOptions::default(), stop);
+        assert_eq!(ended.err().unwrap().to_string(), "enough");
     }
 }

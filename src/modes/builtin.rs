@@ -34,7 +34,10 @@ pub fn open() -> Result<World> {
         }
     }
     let bar = ProgressBar::new("Making the built-in world (once)", false);
-    let (writer, _) = compile(&source(SAMPLES), &options(), |progress| bar.set(progress))?;
+    let (writer, _) = compile(&source(SAMPLES), &options(), |progress| {
+        bar.set(progress);
+        Ok(())
+    })?;
     bar.finish();
     let mut bytes = Vec::new();
     let failed = |error| Error::io(&path, "cannot be made", error);

@@ -143,6 +143,12 @@ pub struct CompileArgs {
     /// Cells along a finest patch's side: 4, 8, ... 512
     #[arg(long, value_name = "CELLS", default_value_t = 32)]
     pub patch_cells: u32,
+    /// Most levels (patch maps); by default as many as it takes for one patch to cover the world
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub levels: Option<u8>,
+    /// Halvings by which the meshes above level 0 may be finer than their patches ask for: 0, 1 or 2
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub lattice_bias: u8,
     /// Say what is in the input and what looks wrong with it, and write nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -3,9 +3,9 @@
 use super::cli::CompileArgs;
 use super::inspect::printable;
 use super::{check_may_write, print};
-use crate::compile::{CompileOptions, Progress, compile};
+use crate::compile::{CompileOptions, Progress, Spools, compile_into};
 use crate::error::Result;
-use crate::files;
+use crate::files::{self, FileSpool};
 use crate::import::{self, Lint, Warning};
 use crate::world::{LevelMeta, Meta};
 use std::path::{Path, PathBuf};
@@ -42,9 +42,19 @@ pub fn run(args: &CompileArgs) -> Result<()> {
         metric: args.metric,
         patch_cells: args.patch_cells,
         sea_level_m: args.sea_level,
+        levels: args.levels,
+        lattice_bias: args.lattice_bias,
     };
     let bar = ProgressBar::new("Compiling", args.quiet);
-    let (writer, meta) = compile(&source, &options, |progress| bar.set(progress))?;
+    let spools = Spools {
+        chunks: Box::new(FileSpool::beside(&output)?),
+        scratch: Box::new(FileSpool::beside(&output)?),
+    };
+    let follow = |progress| {
+        bar.set(progress);
+        Ok(())
+    };
+    let (writer, meta) = compile_into(spools, &source, &options, &follow)?;
     bar.finish();
     files::write_world(&output, writer)?;
     if !args.quiet {

@@ -318,9 +318,9 @@ fn contains(outer: Triangle, inner: Triangle) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::height_map::HeightMap;
-    use super::super::measure::{Measurer, Metric, Task};
-    use super::super::refine::Refiner;
-    use super::super::trees::patch_trees;
+    use super::super::measure::Metric;
+    use super::super::rules::Rules;
+    use super::super::trees::tests::all_trees;
     use super::*;
     use std::collections::HashMap;
 
@@ -334,29 +334,9 @@ mod tests {
             heights,
         };
         let layout = Layout::new([32, 32], 8, 8).unwrap();
-        let serial = |tasks: &[Task]| {
-            let measurer = Measurer::new(&map, Metric::Max, None);
-            let measure = |task| measurer.measure(task);
-            tasks.iter().map(measure).collect()
-        };
-        let mut refiner = Refiner::new(layout, serial);
-        let mut records = HashMap::new();
-        for level in (0..layout.levels).rev() {
-            refiner.refine(level, 4.0 * (1 << level) as f64, |_| ());
-            for key in layout.keys(level) {
-                let trees = patch_trees(&refiner, &layout, key);
-                records.insert(
-                    key,
-                    PatchRecord {
-                        min: 0,
-                        max: 50,
-                        error_m: 1.0,
-                        exhausted: false,
-                        trees,
-                    },
-                );
-            }
-        }
+        let thresholds = (0..layout.levels).map(|level| 4.0 * (1 << level) as f64);
+        let rules = Rules::new(Metric::Max, thresholds.collect(), None);
+        let records = all_trees(&map, layout, &rules);
         let grids = (0..layout.levels)
             .map(|level| {
                 let stride = layout.stride(level) as i64;

@@ -6,7 +6,6 @@
 use super::height_map::HeightMap;
 use super::leaves::{roots, visit_leaves};
 use super::measure::{Measurer, Task};
-use super::refine::on_lattice;
 use super::triangle::Triangle;
 use crate::world::{BitReader, Bits, Layout, PatchKey};
 use glam::{IVec2, ivec2};
@@ -58,6 +57,12 @@ pub fn survey(
         inside,
         sides,
     }
+}
+
+/// Whether the lattice has the middle of a triangle's hypotenuse.
+fn on_lattice(triangle: Triangle, stride: i32) -> bool {
+    let sum = triangle.a + triangle.b;
+    (sum.x | sum.y) & (2 * stride - 1) == 0
 }
 
 /// Lowest and highest present sample of a patch.

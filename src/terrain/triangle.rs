@@ -59,6 +59,12 @@ impl Triangle {
         (self.a + self.b) / 2
     }
 
+    /// Where the triangle is halved, if there is a sample; the smallest ones have none.
+    pub fn split_middle(self) -> Option<IVec2> {
+        let sum = self.a + self.b;
+        ((sum.x | sum.y) & 1 == 0).then_some(sum / 2)
+    }
+
     /// The two children.
     pub fn halves(self) -> [Triangle; 2] {
         let middle = self.middle();
@@ -80,6 +86,14 @@ impl Triangle {
     pub fn square(self, size: i32) -> IVec2 {
         // Four times a point strictly inside, so that a triangle on a border is never ambiguous.
         (self.a + self.b + 2 * self.c) / (4 * size)
+    }
+
+    /// Whether another triangle of the hierarchy, no larger, lies inside.
+    pub fn contains(self, inner: Triangle) -> bool {
+        // Four times a point strictly inside the inner one.
+        let p = inner.a + inner.b + 2 * inner.c;
+        let side = |a: IVec2, b: IVec2| (b - a).perp_dot(p - 4 * a) < 0;
+        side(self.a, self.b) && side(self.b, self.c) && side(self.c, self.a)
     }
 
     /// The samples inside the closed triangle, as an interval of x for each row.

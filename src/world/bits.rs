@@ -22,6 +22,28 @@ impl Bits {
         self.len += 1;
     }
 
+    /// Adds all bits of another stream.
+    pub fn append(&mut self, other: &Bits) {
+        let shift = self.len % 8;
+        if shift == 0 {
+            self.bytes.extend(&other.bytes);
+        } else {
+            for &byte in &other.bytes {
+                let last = self.bytes.len() - 1;
+                self.bytes[last] |= byte << shift;
+                self.bytes.push(byte >> (8 - shift));
+            }
+        }
+        self.len += other.len;
+        self.bytes.truncate(self.len.div_ceil(8) as usize);
+    }
+
+    /// Empties the stream; its memory stays for the next one.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.len = 0;
+    }
+
     pub fn len(&self) -> u32 {
         self.len
     }

@@ -11,7 +11,8 @@
 //! Little endian. Each chunk is compressed alone and has its own checksum; chunks of unknown
 //! kinds are skipped. Chunks are written coarse before fine.
 
-use super::FormatError;
+use super::{FormatError, Spool};
+use std::sync::Mutex;
 
 pub const MAGIC: &[u8; 8] = b"HIGHFELL";
 pub const VERSION: u32 = 1;
@@ -26,8 +27,8 @@ const ZSTD_LEVEL: i32 = 9;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChunkKind {
     Meta,
-    Heights,
     Topology,
+    Heights,
     Imagery,
     Materials,
     Horizons,
@@ -116,41 +117,70 @@ pub fn pack(id: ChunkId, coding: Coding, raw: Vec<u8>) -> Result<PackedChunk, Fo
     Ok(PackedChunk { entry, stored })
 }
 
-/// Collects chunks and lays out the file; some chunks compressed, others not.
-#[derive(Default)]
+/// Collects chunks in any order, from any thread, and lays out the file: the facts first, then
+/// coarse before fine, row by row, so that a coarse view is a prefix of the file.
 pub struct WorldWriter {
-    chunks: Vec<PackedChunk>,
+    spool: Box<dyn Spool>,
+    /// Chunks with where their bytes lie in the spool.
+    chunks: Mutex<Vec<Entry>>,
 }
 
 impl WorldWriter {
-    pub fn new() -> Self {
-        Self::default()
+    /// `spool` keeps the chunks until the file is written.
+    pub fn new(spool: Box<dyn Spool>) -> Self {
+        WorldWriter {
+            spool,
+            chunks: Mutex::default(),
+        }
     }
 
-    /// Adds a chunk behind those added before.
-    pub fn add(&mut self, chunk: PackedChunk) {
-        self.chunks.push(chunk);
+    /// Adds a chunk.
+    pub fn add(&self, chunk: PackedChunk) -> Result<(), FormatError> {
+        let offset = self.spool.append(&chunk.stored)?;
+        let entry = Entry {
+            offset,
+            ..chunk.entry
+        };
+        let mut chunks = self.chunks.lock().expect("no holder of the lock panics");
+        chunks.push(entry);
+        Ok(())
     }
 
     /// Writes header, table and chunks.
-    pub fn write(mut self, out: &mut impl std::io::Write) -> std::io::Result<()> {
-        let mut offset = (HEADER_BYTES + ENTRY_BYTES * self.chunks.len()) as u64;
-        let mut table = Vec::with_capacity(ENTRY_BYTES * self.chunks.len());
-        for chunk in &mut self.chunks {
-            chunk.entry.offset = offset;
-            offset += chunk.stored.len() as u64;
-            put_entry(&mut table, &chunk.entry);
+    pub fn write(self, out: &mut impl std::io::Write) -> std::io::Result<()> {
+        let mut chunks = self
+            .chunks
+            .into_inner()
+            .expect("no holder of the lock panics");
+        chunks.sort_by_key(|entry| file_order(entry.id));
+        let mut offset = (HEADER_BYTES + ENTRY_BYTES * chunks.len()) as u64;
+        let mut table = Vec::with_capacity(ENTRY_BYTES * chunks.len());
+        for chunk in &chunks {
+            put_entry(&mut table, &Entry { offset, ..*chunk });
+            offset += chunk.stored_bytes as u64;
         }
         out.write_all(&header(
-            self.chunks.len() as u32,
+            chunks.len() as u32,
             offset,
             crc32fast::hash(&table),
         ))?;
         out.write_all(&table)?;
-        self.chunks
-            .iter()
-            .try_for_each(|chunk| out.write_all(&chunk.stored))
+        let mut bytes = Vec::new();
+        for chunk in &chunks {
+            bytes.resize(chunk.stored_bytes as usize, 0);
+            self.spool
+                .read_at(chunk.offset, &mut bytes)
+                .map_err(|error| std::io::Error::other(error.to_string()))?;
+            out.write_all(&bytes)?;
+        }
+        Ok(())
     }
+}
+
+/// Where a chunk comes in the file.
+fn file_order(id: ChunkId) -> impl Ord {
+    let level = std::cmp::Reverse(id.level);
+    (id.kind != ChunkKind::Meta, level, id.z, id.x, id.kind)
 }
 
 fn header(chunks: u32, file_bytes: u64, table_crc: u32) -> Vec<u8> {
@@ -297,7 +327,7 @@ pub fn unpack(entry: &Entry, stored: Vec<u8>, limit: usize) -> Result<Vec<u8>, F
 
 #[cfg(test)]
 mod tests {
-    use super::super::World;
+    use super::super::{MemorySpool, World};
     use super::*;
     use proptest::prelude::*;
 
@@ -311,9 +341,13 @@ mod tests {
     }
 
     fn file() -> Vec<u8> {
-        let mut writer = WorldWriter::new();
-        writer.add(pack(id(ChunkKind::Meta, 0), Coding::Zstd, vec![5; 1000]).unwrap());
-        writer.add(pack(id(ChunkKind::Normals, 3), Coding::Raw, vec![1, 2, 3]).unwrap());
+        let writer = WorldWriter::new(Box::new(MemorySpool::default()));
+        writer
+            .add(pack(id(ChunkKind::Meta, 0), Coding::Zstd, vec![5; 1000]).unwrap())
+            .unwrap();
+        writer
+            .add(pack(id(ChunkKind::Normals, 3), Coding::Raw, vec![1, 2, 3]).unwrap())
+            .unwrap();
         let mut bytes = Vec::new();
         writer.write(&mut bytes).unwrap();
         bytes

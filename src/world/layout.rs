@@ -129,17 +129,30 @@ impl Layout {
         patch_cells: u32,
         stream_cells: u32,
     ) -> Result<Self, FormatError> {
+        Self::with_levels(size_cells, patch_cells, stream_cells, MAX_LEVELS, 1)
+    }
+
+    /// The same with at most so many levels, then of several coarsest patches, and with another
+    /// lattice bias.
+    pub fn with_levels(
+        size_cells: [u32; 2],
+        patch_cells: u32,
+        stream_cells: u32,
+        most_levels: u8,
+        lattice_bias: u8,
+    ) -> Result<Self, FormatError> {
         let widest = size_cells[0].max(size_cells[1]) as u64;
         let levels = (0..MAX_LEVELS)
             .find(|&k| (patch_cells as u64) << k >= widest)
-            .map_or(MAX_LEVELS, |k| k + 1);
+            .map_or(MAX_LEVELS, |k| k + 1)
+            .min(most_levels.max(1));
         let wanted = (stream_cells / patch_cells.max(1)).max(1).ilog2() as u8 + 1;
         let layout = Layout {
             size_cells,
             patch_cells,
             levels,
             stream_levels: wanted.min(levels - 1),
-            lattice_bias: 1,
+            lattice_bias,
         };
         layout.check()?;
         Ok(layout)

@@ -11,6 +11,7 @@ pub mod layout;
 pub mod meta;
 pub mod reader;
 pub mod source;
+mod spool;
 pub mod topology;
 
 pub use bits::{BitReader, Bits};
@@ -20,6 +21,7 @@ pub use layout::{LatticeRect, Layout, PatchKey, SectionKey};
 pub use meta::{LevelMeta, Meta};
 pub use reader::{ReadAt, Section, World};
 pub use source::SourceInfo;
+pub use spool::{MemorySpool, Spool};
 pub use topology::PatchRecord;
 
 /// What is wrong with the bytes of a world file, in one line and without the file's name.

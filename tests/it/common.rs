@@ -40,7 +40,7 @@ pub fn in_memory(source: &Source, options: &CompileOptions) -> Arc<World> {
 
 /// The bytes of the world that a source compiles to.
 pub fn world_bytes(source: &Source, options: &CompileOptions) -> Vec<u8> {
-    let (writer, _) = compile(source, options, |_| ()).expect("a sound source");
+    let (writer, _) = compile(source, options, |_| Ok(())).expect("a sound source");
     let mut bytes = Vec::new();
     writer.write(&mut bytes).expect("memory takes all bytes");
     bytes

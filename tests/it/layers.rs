@@ -405,7 +405,10 @@ fn string_length(text: &str) -> usize {
 }
 
 fn before_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("")
+    let starts = ["mod tests {", "pub(super) mod tests {"]
+        .iter()
+        .filter_map(|start| text.find(&format!("#[cfg(test)]\n{start}")));
+    &text[..starts.min().unwrap_or(text.len())]
 }
 
 /// The files below a folder of the project, with paths from that folder.

@@ -10,7 +10,7 @@ use highfell::import::{ImportOptions, load};
 use highfell::world::container::{self, ENTRY_BYTES, HEADER_BYTES, pack};
 use highfell::world::reader::{META_CHUNK, chunk_of};
 use highfell::world::{Bits, ChunkId, ChunkKind, HeightGrid, Meta, PatchKey, PatchRecord};
-use highfell::world::{SectionKey, World, WorldWriter, heights, topology};
+use highfell::world::{MemorySpool, SectionKey, World, WorldWriter, heights, topology};
 use serde_json::Value;
 
 use crate::common::{Home, Outcome, data_file, rough_source, world_bytes};
@@ -299,13 +299,15 @@ fn entries(world: &[u8]) -> Vec<container::Entry> {
 
 /// The world with changed chunks, under right checksums.
 fn rewrite(world: &[u8], change: impl Fn(ChunkId, Vec<u8>) -> Vec<u8>) -> Vec<u8> {
-    let mut writer = WorldWriter::new();
+    let writer = WorldWriter::new(Box::new(MemorySpool::default()));
     for entry in entries(world) {
         let start = entry.offset as usize;
         let stored = world[start..start + entry.stored_bytes as usize].to_vec();
         let raw = container::unpack(&entry, stored, usize::MAX).expect("a sound chunk");
         let chunk = pack(entry.id, entry.coding, change(entry.id, raw));
-        writer.add(chunk.expect("a small chunk"));
+        writer
+            .add(chunk.expect("a small chunk"))
+            .expect("memory takes all bytes");
     }
     let mut bytes = Vec::new();
     writer.write(&mut bytes).expect("memory takes all bytes");
@@ -347,7 +349,6 @@ fn changed_height(world: &[u8], level: u8, [x, z]: [i32; 2]) -> (ChunkId, Vec<u8
         .find(|&k| layout.stride(k) != layout.stride(k + 1))
         .expect("a level that adds samples");
     let at = (layout.stream_levels - owner) as usize;
-    let coarser = grids[at - 1].clone();
     let mut grid = HeightGrid::clone(&grids[at]);
     let rect = grid.rect;
     let lowest = world.meta.height_range[0];
@@ -360,7 +361,7 @@ fn changed_height(world: &[u8], level: u8, [x, z]: [i32; 2]) -> (ChunkId, Vec<u8
             z: 0,
         },
     );
-    (id, heights::encode(&grid, Some(&coarser)))
+    (id, heights::encode(grid, true))
 }
 
 fn open(world: &[u8]) -> World {

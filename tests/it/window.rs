@@ -22,7 +22,7 @@ const SCENE_LEFT: u32 = 460;
 fn a_user_flies_looks_resizes_minimises_and_closes() {
     let folder = tempfile::tempdir().unwrap();
     let world = folder.path().join("small.hfw");
-    let (writer, _) = compile(&builtin::source(513), &builtin::options(), |_| ()).unwrap();
+    let (writer, _) = compile(&builtin::source(513), &builtin::options(), |_| Ok(())).unwrap();
     files::write_world(&world, writer).unwrap();
 
     let display = Display::start();

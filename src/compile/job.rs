@@ -1,0 +1,120 @@
+//! What all steps of a compile share: the ground tile by tile, the rules, and how far it is.
+
+use super::Progress;
+use crate::error::{Error, Result};
+use crate::source::{Area, Source};
+use crate::terrain::height_map::HeightMap;
+use crate::terrain::rules::Rules;
+use crate::terrain::tile::Tiling;
+use crate::terrain::tile_ground::TileGround;
+use crate::world::FormatError;
+use glam::{IVec2, ivec2};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Every sample is read three times: to survey, to settle the meshes, to write.
+const STEPS: u64 = 3;
+
+/// One compile.
+pub struct Job<'a> {
+    pub source: &'a Source,
+    pub tiling: Tiling,
+    pub rules: Rules,
+    pub report: &'a (dyn Fn(Progress) -> Result<()> + Sync),
+    pub done: AtomicU64,
+}
+
+impl Job<'_> {
+    /// The tiles that hold ground, row by row.
+    pub fn present_tiles(&self) -> Vec<IVec2> {
+        let present = self.tiling.present();
+        let row = |z| (0..present.x).map(move |x| ivec2(x, z));
+        (0..present.y).flat_map(row).collect()
+    }
+
+    pub fn is_present(&self, tile: IVec2) -> bool {
+        tile.cmplt(self.tiling.present()).all()
+    }
+
+    /// Tells how far the compile is after one step over one tile; an error stops it.
+    pub fn finished(&self, tile: IVec2) -> Result<()> {
+        let cells = (self.tiling.last_sample(tile)).min(IVec2::splat(self.tiling.side));
+        let samples = cells.x as u64 * cells.y as u64;
+        let done = self.done.fetch_add(samples, Ordering::Relaxed) + samples;
+        let [x, z] = self.tiling.layout.size_cells.map(u64::from);
+        let total = STEPS * x * z;
+        (self.report)(Progress { done, total })
+    }
+
+    /// The samples of a tile's own square: its south and east border are the neighbours', unless
+    /// the source ends there.
+    pub fn own_samples(&self, tile: IVec2) -> Result<HeightMap> {
+        let origin = tile * self.tiling.side;
+        let present = self.tiling.present();
+        let last = self.tiling.last_sample(tile);
+        let count = |place: i32, tiles: i32, last: i32| {
+            if place + 1 == tiles {
+                last + 1
+            } else {
+                self.tiling.side
+            }
+        };
+        self.source.ground.read(Area {
+            x: origin.x as u32,
+            z: origin.y as u32,
+            width: count(tile.x, present.x, last.x) as u32,
+            height: count(tile.y, present.y, last.y) as u32,
+        })
+    }
+
+    /// A tile's heights with a rim round it; none where it is absent.
+    pub fn tile_ground(&self, tile: IVec2, rim: u32) -> Result<Option<TileGround>> {
+        if !self.is_present(tile) {
+            return Ok(None);
+        }
+        let window = self.window(
+            tile * self.tiling.side - rim as i32,
+            self.tiling.side + 1 + 2 * rim as i32,
+        )?;
+        let last = self.tiling.last_sample(tile);
+        Ok(Some(TileGround::new(window, rim, last, &self.rules)))
+    }
+
+    /// A square of samples; beyond the source its edge goes on.
+    fn window(&self, origin: IVec2, side: i32) -> Result<HeightMap> {
+        let [columns, rows] = self.source.ground.size().map(|n| n as i32);
+        let last = ivec2(columns, rows) - 1;
+        let first = origin.clamp(IVec2::ZERO, last);
+        let end = (origin + side - 1).clamp(IVec2::ZERO, last);
+        let inside = self.source.ground.read(Area {
+            x: first.x as u32,
+            z: first.y as u32,
+            width: (end.x - first.x + 1) as u32,
+            height: (end.y - first.y + 1) as u32,
+        })?;
+        if inside.width as i32 == side && inside.height as i32 == side {
+            return Ok(inside);
+        }
+        let mut heights = Vec::with_capacity(side as usize * side as usize);
+        for z in origin.y..origin.y + side {
+            let row = (z.clamp(first.y, end.y) - first.y) as usize * inside.width as usize;
+            let row = &inside.heights[row..row + inside.width as usize];
+            let (west, east) = (
+                (first.x - origin.x) as usize,
+                (origin.x + side - 1 - end.x) as usize,
+            );
+            heights.extend(std::iter::repeat_n(row[0], west));
+            heights.extend(row);
+            heights.extend(std::iter::repeat_n(row[row.len() - 1], east));
+        }
+        Ok(HeightMap {
+            width: side as u32,
+            height: side as u32,
+            heights,
+        })
+    }
+}
+
+/// The world cannot hold what the source asks for.
+pub fn usage(error: FormatError) -> Error {
+    Error::Usage(format!("this source cannot be compiled: {error}"))
+}

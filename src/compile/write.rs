@@ -1,0 +1,235 @@
+//! The third step: what the meshes say of every patch, and the heights, packed by section.
+
+use super::facts::Facts;
+use super::job::{Job, usage};
+use super::meshes::Meshes;
+use super::sections::{pack_heights, pack_topology};
+use super::survey::CoarseHeights;
+use crate::error::Result;
+use crate::terrain::tile_ground::TileGround;
+use crate::terrain::trees::{self, Piece, TileTrees, record, upper_trees};
+use crate::world::layout::APRON;
+use crate::world::{PatchKey, PatchRecord, SectionKey, WorldWriter};
+use glam::{IVec2, ivec2};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// Lowest and highest sample of patches.
+type Bounds = HashMap<PatchKey, [i32; 2]>;
+
+/// What the levels of the global repository need of the tiles.
+#[derive(Default)]
+struct Gathered {
+    /// By tile and by level above it.
+    pieces: HashMap<IVec2, Vec<[Piece; 2]>>,
+    /// Of the tiles' own patches.
+    bounds: Bounds,
+    /// Of levels that are not streamed though no wider than a tile.
+    records: HashMap<PatchKey, PatchRecord>,
+}
+
+/// Packs all sections; the facts of each level, finest first.
+pub fn write(
+    job: &Job,
+    meshes: &Meshes,
+    coarse: &CoarseHeights,
+    writer: &WorldWriter,
+) -> Result<Vec<Facts>> {
+    let layout = &job.tiling.layout;
+    let facts = Mutex::new(vec![Facts::default(); layout.levels as usize]);
+    let gathered = Mutex::new(Gathered::default());
+    let unpoisoned = "no holder of the lock panics";
+    meshes.worked_on().into_par_iter().try_for_each(|place| {
+        let found = write_tile(job, meshes, place, writer)?;
+        let mut facts = facts.lock().expect(unpoisoned);
+        for (all, tile) in facts.iter_mut().zip(&found.facts) {
+            all.add(tile);
+        }
+        drop(facts);
+        let mut gathered = gathered.lock().expect(unpoisoned);
+        gathered.pieces.insert(place, found.pieces);
+        gathered.bounds.extend(found.bounds);
+        gathered.records.extend(found.records);
+        drop(gathered);
+        if job.is_present(place) {
+            job.finished(place)?;
+        }
+        Ok::<(), crate::error::Error>(())
+    })?;
+    let mut facts = facts.into_inner().expect(unpoisoned);
+    let gathered = gathered.into_inner().expect(unpoisoned);
+    write_global(job, meshes, coarse, gathered, writer, &mut facts)?;
+    Ok(facts)
+}
+
+/// What a tile leaves to the levels above it.
+struct Left {
+    facts: Vec<Facts>,
+    pieces: Vec<[Piece; 2]>,
+    bounds: Bounds,
+    records: HashMap<PatchKey, PatchRecord>,
+}
+
+fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) -> Result<Left> {
+    let layout = &job.tiling.layout;
+    let ground = job.tile_ground(place, rim(job))?;
+    let tile = meshes.tile(place, ground.as_ref())?;
+    let TileTrees {
+        mut patches,
+        pieces,
+    } = trees::tile_trees(&tile);
+    let mut left = Left {
+        facts: vec![Facts::default(); job.tiling.level as usize + 1],
+        pieces,
+        bounds: Bounds::new(),
+        records: HashMap::new(),
+    };
+    let Some(ground) = &ground else {
+        return Ok(left);
+    };
+    for level in 0..=job.tiling.level {
+        let keys = patches_of(job, place, level);
+        let mut records = Vec::with_capacity(keys.len());
+        for &key in &keys {
+            let bounds = patch_bounds(job, ground, place, key, &left.bounds);
+            left.bounds.insert(key, bounds);
+            let halves = patches.remove(&key).unwrap_or_default();
+            let rim_edges = halves.iter().map(|half| half.rim_edges).sum();
+            let record = record(halves, bounds, job.source.step_m);
+            left.facts[level as usize].count(&record, rim_edges);
+            records.push(record);
+        }
+        if layout.is_global(level) {
+            left.records.extend(keys.into_iter().zip(records));
+            continue;
+        }
+        let section = SectionKey {
+            level,
+            x: place.x as u32,
+            z: place.y as u32,
+        };
+        let corner = place * job.tiling.side;
+        let height = |sample: IVec2| ground.height(sample - corner);
+        writer
+            .add(pack_topology(section, &records).map_err(usage)?)
+            .map_err(usage)?;
+        if let Some(chunk) = pack_heights(layout, section, height).map_err(usage)? {
+            writer.add(chunk).map_err(usage)?;
+        }
+    }
+    left.bounds.retain(|key, _| key.level == job.tiling.level);
+    Ok(left)
+}
+
+/// Samples round a tile that its sections' aprons need.
+fn rim(job: &Job) -> u32 {
+    let layout = &job.tiling.layout;
+    let widest = layout.stream_levels.saturating_sub(1);
+    APRON as u32 * layout.stride(widest)
+}
+
+/// A tile's patches of a level, row by row.
+fn patches_of(job: &Job, tile: IVec2, level: u8) -> Vec<PatchKey> {
+    let side = 1 << (job.tiling.level - level);
+    let corner = tile * side;
+    let row = |z| (0..side).map(move |x| corner + ivec2(x, z));
+    (0..side)
+        .flat_map(row)
+        .map(|patch| PatchKey::new(level, patch.x as u32, patch.y as u32))
+        .filter(|&key| job.tiling.layout.contains(key))
+        .collect()
+}
+
+/// From the samples at the finest level, from the finer patches above it.
+fn patch_bounds(
+    job: &Job,
+    ground: &TileGround,
+    tile: IVec2,
+    key: PatchKey,
+    finer: &Bounds,
+) -> [i32; 2] {
+    let layout = &job.tiling.layout;
+    if key.level > 0 {
+        return merged(layout.present_children(key).map(|child| finer[&child]));
+    }
+    let size = layout.patch_size(0) as i32;
+    let corner = ivec2(key.x as i32, key.z as i32) * size - tile * job.tiling.side;
+    ground.range(corner, size).unwrap_or_default()
+}
+
+fn merged(bounds: impl Iterator<Item = [i32; 2]>) -> [i32; 2] {
+    bounds.fold([i32::MAX, i32::MIN], |[low, high], [l, h]| {
+        [low.min(l), high.max(h)]
+    })
+}
+
+/// The levels of the global repository, whole.
+fn write_global(
+    job: &Job,
+    meshes: &Meshes,
+    coarse: &CoarseHeights,
+    mut gathered: Gathered,
+    writer: &WorldWriter,
+    facts: &mut [Facts],
+) -> Result<()> {
+    let layout = &job.tiling.layout;
+    for level in layout.stream_levels..layout.levels {
+        let section = SectionKey { level, x: 0, z: 0 };
+        let records: Vec<PatchRecord> = if level <= job.tiling.level {
+            let records = &mut gathered.records;
+            let take = |key| {
+                records
+                    .remove(&key)
+                    .expect("every present patch has a record")
+            };
+            layout.keys(level).map(take).collect()
+        } else {
+            join(
+                job,
+                meshes,
+                level,
+                &mut gathered,
+                &mut facts[level as usize],
+            )
+        };
+        writer
+            .add(pack_topology(section, &records).map_err(usage)?)
+            .map_err(usage)?;
+        let height = |sample: IVec2| coarse.at(sample);
+        if let Some(chunk) = pack_heights(layout, section, height).map_err(usage)? {
+            writer.add(chunk).map_err(usage)?;
+        }
+    }
+    Ok(())
+}
+
+/// The records of a level whose patches are wider than tiles, row by row.
+fn join(
+    job: &Job,
+    meshes: &Meshes,
+    level: u8,
+    gathered: &mut Gathered,
+    facts: &mut Facts,
+) -> Vec<PatchRecord> {
+    let layout = &job.tiling.layout;
+    let threshold = job.rules.threshold(level);
+    let halves = upper_trees(
+        &meshes.upper,
+        &job.tiling,
+        level,
+        threshold,
+        &gathered.pieces,
+    );
+    let patches = layout.keys(level).zip(halves);
+    let records = patches.map(|(key, halves)| {
+        let children = layout.present_children(key);
+        let bounds = merged(children.map(|child| gathered.bounds[&child]));
+        gathered.bounds.insert(key, bounds);
+        let rim_edges = halves.iter().map(|half| half.rim_edges).sum();
+        let record = record(halves, bounds, job.source.step_m);
+        facts.count(&record, rim_edges);
+        record
+    });
+    records.collect()
+}

@@ -1,0 +1,51 @@
+//! What makes a triangle need its split: each level's threshold, and the rules besides it.
+//!
+//! A rule is one small function over a triangle's samples. It must never ask for a split at a
+//! coarse level and not at a finer one, or levels would not nest.
+
+use super::hierarchy::Rank;
+use super::measure::Metric;
+
+/// Planes have whole slopes in units of a height step divided by at most two to this.
+const SHIFTS: usize = 32;
+
+/// The thresholds of all levels, and where the sea stands.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub metric: Metric,
+    /// By level, finest first, in the metric's units; they do not fall.
+    thresholds: Vec<f64>,
+    /// The same in whole numbers: what a measure in units of a step divided by `2^shift` may be.
+    limits: Vec<[i64; SHIFTS]>,
+    /// Samples up to this height lie under the sea. Triangles with samples on both sides go down
+    /// to the lattice at every level, so that shorelines are smooth.
+    pub sea: Option<i32>,
+}
+
+impl Rules {
+    /// `sea_level` in height steps; ground at the very level of the sea lies under it.
+    pub fn new(metric: Metric, thresholds: Vec<f64>, sea_level: Option<f64>) -> Self {
+        let whole = |threshold: f64| {
+            std::array::from_fn(|shift| (threshold * (1u64 << shift) as f64).floor() as i64)
+        };
+        Rules {
+            metric,
+            limits: thresholds
+                .iter()
+                .map(|&threshold| whole(threshold))
+                .collect(),
+            thresholds,
+            sea: sea_level.map(|level| level.floor() as i32),
+        }
+    }
+
+    /// What a level asks for.
+    pub fn threshold(&self, level: u8) -> f64 {
+        self.thresholds[level as usize]
+    }
+
+    /// What a measure in units of a step divided by `2^shift` may be at the level of a rank.
+    pub fn limit(&self, rank: Rank, shift: u32) -> i64 {
+        self.limits[rank as usize - 1][shift as usize]
+    }
+}

@@ -1,0 +1,229 @@
+//! The ranks of one tile's vertices: the part of the hierarchy inside a square.
+//!
+//! Tiles are worked on alone and agree by exchange: corners belong to the hierarchy above them,
+//! borders to both neighbours, and what one raises the other must raise too. Ranks only grow
+//! towards the one smallest solution, so the order of work does not matter.
+//!
+//! Positions are samples from the tile's north-west corner.
+
+use super::hierarchy::{Raised, Rank, Ranked, diamond, raise, settle};
+use super::rules::Rules;
+use super::tile_ground::TileGround;
+use super::triangle::Triangle;
+use crate::world::Layout;
+use glam::{IVec2, ivec2};
+
+/// How a world is cut into tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    pub layout: Layout,
+    /// The level whose patches the tiles are: the stream patches', or the finest where nothing is
+    /// streamed.
+    pub level: u8,
+    /// Samples along a tile's side.
+    pub side: i32,
+}
+
+impl Tiling {
+    pub fn new(layout: Layout) -> Self {
+        let level = layout.stream_levels.saturating_sub(1);
+        Tiling {
+            layout,
+            level,
+            side: layout.patch_size(level) as i32,
+        }
+    }
+
+    /// Tiles that hold any ground, [x, z].
+    pub fn present(&self) -> IVec2 {
+        let [x, z] = self.layout.patches(self.level);
+        ivec2(x as i32, z as i32)
+    }
+
+    /// Tiles under the coarsest patches, absent ones too.
+    pub fn extent(&self) -> IVec2 {
+        let coarsest = self.layout.coarsest();
+        let [x, z] = self.layout.patches(coarsest);
+        ivec2(x as i32, z as i32) << (coarsest - self.level) as i32
+    }
+
+    /// The last sample of the source, seen from a tile's north-west corner.
+    pub fn last_sample(&self, tile: IVec2) -> IVec2 {
+        let [x, z] = self.layout.size_cells;
+        ivec2(x as i32, z as i32) - tile * self.side
+    }
+
+    /// The rank that lattices allow a vertex of the world whose place divides by two so often.
+    pub fn highest_rank(&self, halvings: u32) -> Rank {
+        let level = halvings + self.layout.lattice_bias as u32;
+        level.min(self.layout.coarsest() as u32) as Rank + 1
+    }
+}
+
+/// A tile while it is worked on.
+pub struct Tile<'a> {
+    pub tiling: Tiling,
+    /// Which one, in tiles from the north-west.
+    pub place: IVec2,
+    pub rules: &'a Rules,
+    /// None where the tile is absent: its triangles have no errors.
+    pub ground: Option<&'a TileGround>,
+    /// Row by row, borders included.
+    pub ranks: Vec<Rank>,
+}
+
+/// The ranks along a border between its corners, from west to east or from north to south.
+pub type Border = Vec<Rank>;
+
+impl<'a> Tile<'a> {
+    /// A tile of which nothing is known but that its patches' corners are vertices.
+    pub fn new(
+        tiling: Tiling,
+        place: IVec2,
+        rules: &'a Rules,
+        ground: Option<&'a TileGround>,
+    ) -> Self {
+        let samples = (tiling.side as usize + 1).pow(2);
+        Tile {
+            tiling,
+            place,
+            rules,
+            ground,
+            ranks: vec![0; samples],
+        }
+    }
+
+    /// Raises the corners of all present patches and works until nothing changes.
+    pub fn start(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4]) {
+        let mut raised = Raised::new();
+        for level in 0..self.tiling.level {
+            let size = self.tiling.layout.patch_size(level) as i32;
+            let last = self.tiling.last_sample(self.place);
+            // The last present patch ends where the source does, or behind it.
+            let end = ((last + size - 1) / size * size).min(IVec2::splat(self.tiling.side));
+            for z in (0..=end.y).step_by(size as usize) {
+                for x in (0..=end.x).step_by(size as usize) {
+                    if !self.is_corner(ivec2(x, z)) {
+                        raise(self, ivec2(x, z), level + 1, &mut raised);
+                    }
+                }
+            }
+        }
+        self.meet(corners, borders, &mut raised);
+    }
+
+    /// Raises what the hierarchy above and the neighbours have raised.
+    pub fn go_on(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4]) {
+        self.meet(corners, borders, &mut Raised::new());
+    }
+
+    fn meet(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4], raised: &mut Raised) {
+        for (vertex, rank) in self.corners().into_iter().zip(corners) {
+            raise(self, vertex, rank, raised);
+        }
+        for (side, border) in borders.into_iter().enumerate() {
+            for (at, &rank) in border.iter().enumerate() {
+                raise(self, self.on_border(side, at), rank, raised);
+            }
+        }
+        settle(self, raised);
+    }
+
+    /// North-west, north-east, south-west, south-east.
+    pub fn corners(&self) -> [IVec2; 4] {
+        [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)].map(|corner| corner * self.tiling.side)
+    }
+
+    pub fn corner_ranks(&self) -> [Rank; 4] {
+        self.corners().map(|corner| self.rank(corner))
+    }
+
+    /// The ranks of the north, south, west and east border, without corners.
+    pub fn borders(&self) -> [Border; 4] {
+        std::array::from_fn(|side| {
+            let inner = 0..self.tiling.side as usize - 1;
+            inner
+                .map(|at| self.rank(self.on_border(side, at)))
+                .collect()
+        })
+    }
+
+    /// The two halves of the tile, in the order of their bit-streams.
+    pub fn roots(&self) -> [Triangle; 2] {
+        Triangle::roots(IVec2::ZERO, self.tiling.side, self.is_even())
+    }
+
+    fn on_border(&self, side: usize, at: usize) -> IVec2 {
+        let (along, far) = (at as i32 + 1, self.tiling.side);
+        match side {
+            0 => ivec2(along, 0),
+            1 => ivec2(along, far),
+            2 => ivec2(0, along),
+            _ => ivec2(far, along),
+        }
+    }
+
+    /// Whether the tile is split along its NW-SE diagonal.
+    fn is_even(&self) -> bool {
+        (self.place.x + self.place.y) % 2 == 0
+    }
+
+    fn is_corner(&self, p: IVec2) -> bool {
+        let on_end = |n: i32| n == 0 || n == self.tiling.side;
+        on_end(p.x) && on_end(p.y)
+    }
+
+    fn index(&self, p: IVec2) -> usize {
+        (p.y * (self.tiling.side + 1) + p.x) as usize
+    }
+}
+
+impl Ranked for Tile<'_> {
+    fn rank(&self, vertex: IVec2) -> Rank {
+        self.ranks[self.index(vertex)]
+    }
+
+    fn set_rank(&mut self, vertex: IVec2, rank: Rank) {
+        let index = self.index(vertex);
+        self.ranks[index] = rank;
+    }
+
+    fn highest_rank(&self, vertex: IVec2) -> Rank {
+        self.tiling
+            .highest_rank((vertex.x | vertex.y).trailing_zeros())
+    }
+
+    fn diamond(&self, middle: IVec2) -> [Option<Triangle>; 2] {
+        if self.is_corner(middle) {
+            return [None; 2];
+        }
+        let side = self.tiling.side;
+        let even = |corner: IVec2, size: i32| {
+            if size == side {
+                self.is_even()
+            } else {
+                (corner.x / size + corner.y / size) % 2 == 0
+            }
+        };
+        diamond(middle, even).map(|t| {
+            let inside = t.c.min_element() >= 0 && t.c.max_element() <= side;
+            inside.then_some(t)
+        })
+    }
+
+    fn roots_at(&self, vertex: IVec2) -> [Option<Triangle>; 2] {
+        let root = |t: Triangle| (t.c == vertex).then_some(t);
+        if self.is_corner(vertex) {
+            self.roots().map(root)
+        } else {
+            [None; 2]
+        }
+    }
+
+    fn need(&self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
+        match self.ground {
+            Some(ground) => ground.need(self.rules, triangle, least, most),
+            None => least,
+        }
+    }
+}

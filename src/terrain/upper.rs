@@ -1,0 +1,310 @@
+//! The hierarchy above the tiles: triangles wider than a tile, whose corners are tiles' corners.
+//!
+//! Their errors against every sample are gathered tile by tile, in exact numbers that are added
+//! in any order; then their ranks follow the same rules as those inside the tiles. There are few,
+//! and where a source is narrow most of them lie over nothing, so they live in maps.
+//!
+//! Positions are tile corners, counted in tiles from the north-west.
+
+use super::height_map::HeightMap;
+use super::hierarchy::{Raised, Rank, Ranked, consider, diamond, raise, settle};
+use super::measure::Metric;
+use super::rules::Rules;
+use super::tile::Tiling;
+use super::triangle::{Plane, Triangle};
+use glam::{IVec2, ivec2};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of the samples in a triangle: distances in units of a step divided by the
+/// denominator of its plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    pub largest: i64,
+    pub sum: i128,
+    pub denominator: i64,
+    /// Whether samples lie under the sea level, and above it.
+    pub under: bool,
+    pub above: bool,
+}
+
+impl Tally {
+    /// Both together.
+    pub fn and(self, other: Tally) -> Tally {
+        Tally {
+            largest: self.largest.max(other.largest),
+            sum: self.sum + other.sum,
+            denominator: self.denominator.max(other.denominator),
+            under: self.under | other.under,
+            above: self.above | other.above,
+        }
+    }
+
+    /// The largest distance in height steps.
+    pub fn error(&self) -> f64 {
+        self.largest as f64 / self.denominator.max(1) as f64
+    }
+
+    /// What the metric compares with thresholds.
+    pub fn complexity(&self, metric: Metric) -> f64 {
+        match metric {
+            Metric::Max => self.error(),
+            Metric::Sum => self.sum as f64 / self.denominator.max(1) as f64,
+        }
+    }
+}
+
+/// The tallies of triangles by their corners.
+pub type Tallies = HashMap<[IVec2; 3], Tally>;
+
+fn name(t: Triangle) -> [IVec2; 3] {
+    [t.a, t.b, t.c]
+}
+
+/// The triangles wider than a tile that samples of a tile lie in: those of its own square, its
+/// north and west border included, its south and east border left to the neighbours.
+pub fn triangles_over(tiling: &Tiling, tile: IVec2) -> Vec<Triangle> {
+    let mut found = Vec::new();
+    let neighbours = [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)];
+    for place in neighbours.map(|offset| tile - offset) {
+        if place.min_element() < 0 {
+            continue;
+        }
+        let even = (place.x + place.y) % 2 == 0;
+        for root in Triangle::roots(place, 1, even) {
+            for above in ancestors(tiling, root) {
+                if !found.contains(&above) {
+                    found.push(above);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The triangles that hold a half of a tile, from the coarsest patch's half down.
+fn ancestors(tiling: &Tiling, root: Triangle) -> Vec<Triangle> {
+    let size = 1 << (tiling.layout.coarsest() - tiling.level);
+    let square = root.square(size);
+    let even = (square.x + square.y) % 2 == 0;
+    let mut chain = Vec::new();
+    let halves = Triangle::roots(square * size, size, even);
+    let mut at = halves.into_iter().find(|t| t.contains(root));
+    while let Some(t) = at.filter(|t| *t != root) {
+        chain.push(t);
+        at = t.halves().into_iter().find(|half| half.contains(root));
+    }
+    chain
+}
+
+/// Measures the samples of a tile against triangles wider than it. `window` starts at the tile's
+/// north-west corner and holds present samples only, one row and column less than the tile's
+/// vertices where the source goes on; `corner` gives the height at a tile corner.
+pub fn tally(
+    tiling: &Tiling,
+    tile: IVec2,
+    window: &HeightMap,
+    rules: &Rules,
+    corner: impl Fn(IVec2) -> i32,
+) -> Tallies {
+    let side = tiling.side;
+    let scaled = |t: Triangle| Triangle {
+        a: t.a * side,
+        b: t.b * side,
+        c: t.c * side,
+    };
+    let measured = triangles_over(tiling, tile).into_iter().map(|t| {
+        let plane = Plane::through(scaled(t), corner(t.a), corner(t.b), corner(t.c));
+        let tally = tally_one(scaled(t), &plane, window, tile * side, rules);
+        (name(t), tally)
+    });
+    measured.collect()
+}
+
+fn tally_one(
+    triangle: Triangle,
+    plane: &Plane,
+    window: &HeightMap,
+    origin: IVec2,
+    rules: &Rules,
+) -> Tally {
+    let mut tally = Tally {
+        denominator: plane.denominator,
+        ..Tally::default()
+    };
+    let rows = triangle.rows();
+    let last = origin + ivec2(window.width as i32, window.height as i32) - 1;
+    for z in rows.z.0.max(origin.y)..=rows.z.1.min(last.y) {
+        let (x0, x1) = rows.interval(z);
+        let (x0, x1) = (x0.max(origin.x), x1.min(last.x));
+        if x0 > x1 {
+            continue;
+        }
+        let start = (z - origin.y) as usize * window.width as usize;
+        let columns = (x0 - origin.x) as usize..=(x1 - origin.x) as usize;
+        add_row(
+            &mut tally,
+            &window.heights[start..][columns],
+            plane,
+            ivec2(x0, z),
+            rules,
+        );
+    }
+    tally
+}
+
+fn add_row(tally: &mut Tally, row: &[i32], plane: &Plane, start: IVec2, rules: &Rules) {
+    let shift = plane.denominator.trailing_zeros();
+    let (mut on_plane, slope) = (plane.at(start), plane.slope_x());
+    let (mut low, mut high, mut sum) = (i64::MAX, i64::MIN, 0i128);
+    for &height in row {
+        let distance = on_plane - ((height as i64) << shift);
+        low = low.min(distance);
+        high = high.max(distance);
+        on_plane += slope;
+    }
+    if rules.metric == Metric::Sum {
+        let mut on_plane = plane.at(start);
+        for &height in row {
+            sum += (on_plane - ((height as i64) << shift)).unsigned_abs() as i128;
+            on_plane += slope;
+        }
+    }
+    tally.largest = tally.largest.max(high).max(-low);
+    tally.sum += sum;
+    if let Some(sea) = rules.sea {
+        tally.under |= row.iter().any(|&height| height <= sea);
+        tally.above |= row.iter().any(|&height| height > sea);
+    }
+}
+
+/// The ranks of all tile corners.
+pub struct Upper<'a> {
+    tiling: Tiling,
+    rules: &'a Rules,
+    tallies: Tallies,
+    ranks: HashMap<IVec2, Rank>,
+    /// Tiles with a corner that was raised since they were last asked for.
+    touched: HashSet<IVec2>,
+}
+
+impl<'a> Upper<'a> {
+    /// Plants the coarsest patches, raises the corners of all present patches that are no
+    /// smaller than a tile, and settles.
+    pub fn new(tiling: Tiling, rules: &'a Rules, tallies: Tallies) -> Self {
+        let mut upper = Upper {
+            tiling,
+            rules,
+            tallies,
+            ranks: HashMap::new(),
+            touched: HashSet::new(),
+        };
+        let mut raised = Raised::new();
+        for level in tiling.level..tiling.layout.levels {
+            let size = 1 << (level - tiling.level);
+            let [nx, nz] = tiling.layout.patches(level).map(|n| n as i32);
+            for z in 0..=nz {
+                for x in 0..=nx {
+                    raise(&mut upper, ivec2(x, z) * size, level + 1, &mut raised);
+                }
+            }
+        }
+        for root in upper.roots() {
+            consider(&mut upper, root, 0, tiling.layout.levels, &mut raised);
+        }
+        settle(&mut upper, &mut raised);
+        upper
+    }
+
+    /// Raises the corners of a tile, [north-west, north-east, south-west, south-east].
+    pub fn raise_corners(&mut self, tile: IVec2, ranks: [Rank; 4]) {
+        let mut raised = Raised::new();
+        for (corner, rank) in corners_of(tile).into_iter().zip(ranks) {
+            raise(self, corner, rank, &mut raised);
+        }
+        settle(self, &mut raised);
+    }
+
+    pub fn corners(&self, tile: IVec2) -> [Rank; 4] {
+        corners_of(tile).map(|corner| self.rank(corner))
+    }
+
+    /// The tiles with a corner that was raised since the last call.
+    pub fn take_touched(&mut self) -> HashSet<IVec2> {
+        std::mem::take(&mut self.touched)
+    }
+
+    pub fn metric(&self) -> Metric {
+        self.rules.metric
+    }
+
+    /// What is known of a triangle wider than a tile.
+    pub fn tally(&self, triangle: Triangle) -> Tally {
+        self.tallies
+            .get(&name(triangle))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Both halves of every coarsest patch.
+    fn roots(&self) -> Vec<Triangle> {
+        let layout = &self.tiling.layout;
+        let size = 1 << (layout.coarsest() - self.tiling.level);
+        let halves = layout.keys(layout.coarsest()).flat_map(|key| {
+            let corner = ivec2(key.x as i32, key.z as i32) * size;
+            Triangle::roots(corner, size, key.splits_nw_se())
+        });
+        halves.collect()
+    }
+}
+
+fn corners_of(tile: IVec2) -> [IVec2; 4] {
+    [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)].map(|offset| tile + offset)
+}
+
+impl Ranked for Upper<'_> {
+    fn rank(&self, vertex: IVec2) -> Rank {
+        self.ranks.get(&vertex).copied().unwrap_or(0)
+    }
+
+    fn set_rank(&mut self, vertex: IVec2, rank: Rank) {
+        self.ranks.insert(vertex, rank);
+        let extent = self.tiling.extent();
+        let around = [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)].map(|o| vertex - o);
+        let inside = |tile: &IVec2| tile.min_element() >= 0 && tile.cmplt(extent).all();
+        self.touched.extend(around.into_iter().filter(inside));
+    }
+
+    fn highest_rank(&self, vertex: IVec2) -> Rank {
+        let halvings = (vertex.x | vertex.y).trailing_zeros();
+        self.tiling
+            .highest_rank(halvings + self.tiling.side.trailing_zeros())
+    }
+
+    fn diamond(&self, middle: IVec2) -> [Option<Triangle>; 2] {
+        let coarsest = self.tiling.layout.coarsest() - self.tiling.level;
+        // A corner of the coarsest patches is the middle of nothing.
+        if (middle.x | middle.y).trailing_zeros() >= coarsest as u32 {
+            return [None; 2];
+        }
+        let even = |corner: IVec2, size: i32| (corner.x / size + corner.y / size) % 2 == 0;
+        let extent = self.tiling.extent();
+        diamond(middle, even).map(|t| {
+            let inside = t.c.min_element() >= 0 && t.c.cmple(extent).all();
+            inside.then_some(t)
+        })
+    }
+
+    fn roots_at(&self, _: IVec2) -> [Option<Triangle>; 2] {
+        [None; 2]
+    }
+
+    fn need(&self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
+        let tally = self.tally(triangle);
+        if tally.under && tally.above {
+            return most;
+        }
+        let complexity = tally.complexity(self.rules.metric);
+        let exceeded = |rank: &Rank| complexity > self.rules.threshold(rank - 1);
+        (least + 1..=most).rev().find(exceeded).unwrap_or(least)
+    }
+}
