@@ -66,21 +66,25 @@ impl Job<'_> {
         })
     }
 
-    /// A tile's heights with a rim round it; none where it is absent.
-    pub fn tile_ground(&self, tile: IVec2, rim: u32) -> Result<Option<TileGround>> {
+    /// The ground of a tile; none where it is absent.
+    pub fn tile_ground(&self, tile: IVec2) -> Result<Option<TileGround>> {
         if !self.is_present(tile) {
             return Ok(None);
         }
-        let window = self.window(
-            tile * self.tiling.side - rim as i32,
-            self.tiling.side + 1 + 2 * rim as i32,
-        )?;
+        let heights = self.window(tile, 0)?;
         let last = self.tiling.last_sample(tile);
-        Ok(Some(TileGround::new(window, rim, last, &self.rules)))
+        Ok(Some(TileGround::new(&heights, last, &self.rules)))
+    }
+
+    /// The heights of all vertices of a tile with a rim round it; beyond the source its edge goes
+    /// on.
+    pub fn window(&self, tile: IVec2, rim: i32) -> Result<HeightMap> {
+        let origin = tile * self.tiling.side - rim;
+        self.square(origin, self.tiling.side + 1 + 2 * rim)
     }
 
     /// A square of samples; beyond the source its edge goes on.
-    fn window(&self, origin: IVec2, side: i32) -> Result<HeightMap> {
+    fn square(&self, origin: IVec2, side: i32) -> Result<HeightMap> {
         let [columns, rows] = self.source.ground.size().map(|n| n as i32);
         let last = ivec2(columns, rows) - 1;
         let first = origin.clamp(IVec2::ZERO, last);

@@ -89,7 +89,7 @@ impl<'a> Meshes<'a> {
     }
 
     fn work_on(&self, place: IVec2) -> Result<Outcome> {
-        let ground = self.job.tile_ground(place, 0)?;
+        let ground = self.job.tile_ground(place)?;
         let corners = self.upper.corners(place);
         let borders = self.border_names(place).map(|name| {
             let border = self.borders.get(&name);

@@ -73,7 +73,7 @@ struct Left {
 
 fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) -> Result<Left> {
     let layout = &job.tiling.layout;
-    let ground = job.tile_ground(place, rim(job))?;
+    let ground = job.tile_ground(place)?;
     let tile = meshes.tile(place, ground.as_ref())?;
     let TileTrees {
         mut patches,
@@ -87,6 +87,13 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
     };
     let Some(ground) = &ground else {
         return Ok(left);
+    };
+    let rim = rim(job);
+    let window = job.window(place, rim)?;
+    let corner = place * job.tiling.side - rim;
+    let height = |sample: IVec2| {
+        let p = sample - corner;
+        window.heights[p.y as usize * window.width as usize + p.x as usize]
     };
     for level in 0..=job.tiling.level {
         let keys = patches_of(job, place, level);
@@ -109,8 +116,6 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
             x: place.x as u32,
             z: place.y as u32,
         };
-        let corner = place * job.tiling.side;
-        let height = |sample: IVec2| ground.height(sample - corner);
         writer
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
@@ -123,10 +128,10 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
 }
 
 /// Samples round a tile that its sections' aprons need.
-fn rim(job: &Job) -> u32 {
+fn rim(job: &Job) -> i32 {
     let layout = &job.tiling.layout;
     let widest = layout.stream_levels.saturating_sub(1);
-    APRON as u32 * layout.stride(widest)
+    APRON * layout.stride(widest) as i32
 }
 
 /// A tile's patches of a level, row by row.

@@ -22,6 +22,36 @@ use glam::{IVec2, ivec2};
 /// One more than the coarsest level that has a vertex; 0 when none has.
 pub type Rank = u8;
 
+/// Two triangles that share a hypotenuse, from `middle - arm` to `middle + arm`; their right
+/// angles lie as far to its sides. Either may lie outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Diamond {
+    pub middle: IVec2,
+    pub arm: IVec2,
+}
+
+impl Diamond {
+    /// The diamond of a middle, wherever its triangles lie. `even(corner, size)` says whether a
+    /// square is split along its NW-SE diagonal.
+    pub fn of(middle: IVec2, even: impl Fn(IVec2, i32) -> bool) -> Self {
+        let half = 1 << (middle.x | middle.y).trailing_zeros();
+        let arm = match (middle.x & half != 0, middle.y & half != 0) {
+            (true, true) if even(middle - half, 2 * half) => ivec2(half, half),
+            (true, true) => ivec2(half, -half),
+            (true, false) => ivec2(half, 0),
+            _ => ivec2(0, half),
+        };
+        Diamond { middle, arm }
+    }
+
+    /// The diamond that a triangle belongs to, unless it is one of the smallest.
+    pub fn around(triangle: Triangle) -> Option<Self> {
+        let middle = triangle.split_middle()?;
+        let arm = triangle.a - middle;
+        Some(Diamond { middle, arm })
+    }
+}
+
 /// A part of the hierarchy whose ranks can be raised.
 pub trait Ranked {
     fn rank(&self, vertex: IVec2) -> Rank;
@@ -31,8 +61,10 @@ pub trait Ranked {
     /// The rank that lattices allow a vertex.
     fn highest_rank(&self, vertex: IVec2) -> Rank;
 
-    /// The triangles of this part whose hypotenuse has this middle.
-    fn diamond(&self, middle: IVec2) -> [Option<Triangle>; 2];
+    fn is_inside(&self, vertex: IVec2) -> bool;
+
+    /// The diamond of a vertex; none where none of this part has it as its middle.
+    fn diamond(&self, middle: IVec2) -> Option<Diamond>;
 
     /// Triangles that begin to exist with a vertex though they are not halves of its diamond here.
     fn roots_at(&self, vertex: IVec2) -> [Option<Triangle>; 2];
@@ -42,35 +74,55 @@ pub trait Ranked {
     fn need(&self, triangle: Triangle, least: Rank, most: Rank) -> Rank;
 }
 
-/// Vertices whose rank went up, with the rank that they had.
-pub type Raised = Vec<(IVec2, Rank)>;
+/// What is left to do.
+#[derive(Default)]
+pub struct Raised {
+    /// Diamonds whose middle's rank went up, with the rank that it had.
+    diamonds: Vec<(Diamond, Rank)>,
+}
 
 /// Gives a vertex at least a rank; [`settle`] draws the conclusions.
 pub fn raise(part: &mut impl Ranked, vertex: IVec2, rank: Rank, raised: &mut Raised) {
     let before = part.rank(vertex);
-    if before < rank {
-        part.set_rank(vertex, rank);
-        raised.push((vertex, before));
+    if before >= rank {
+        return;
+    }
+    part.set_rank(vertex, rank);
+    if let Some(diamond) = part.diamond(vertex) {
+        raised.diamonds.push((diamond, before));
+    }
+    for root in part.roots_at(vertex).into_iter().flatten() {
+        consider(part, root, before, rank, raised);
     }
 }
 
 /// Works until all ranks obey the rules.
 pub fn settle(part: &mut impl Ranked, raised: &mut Raised) {
-    while let Some((vertex, before)) = raised.pop() {
-        let rank = part.rank(vertex);
-        for triangle in part.roots_at(vertex).into_iter().flatten() {
-            consider(part, triangle, before, rank, raised);
-        }
-        for triangle in part.diamond(vertex).into_iter().flatten() {
-            raise(part, triangle.c, rank, raised);
-            for half in triangle.halves() {
-                consider(part, half, before, rank, raised);
+    while let Some((Diamond { middle, arm }, before)) = raised.diamonds.pop() {
+        let rank = part.rank(middle);
+        for apex in [middle + arm.perp(), middle - arm.perp()] {
+            if !part.is_inside(apex) {
+                continue;
             }
+            if part.rank(apex) < rank {
+                raise(part, apex, rank, raised);
+            }
+            // Both halves, their right angles at the middle.
+            let (from, to) = (middle + arm, middle - arm);
+            let (a, b) = if apex == middle + arm.perp() {
+                (from, to)
+            } else {
+                (to, from)
+            };
+            let half = |a, b| Triangle { a, b, c: middle };
+            consider(part, half(apex, a), before, rank, raised);
+            consider(part, half(b, apex), before, rank, raised);
         }
     }
 }
 
 /// A triangle existed up to one rank and now exists up to a higher one: does it need a split?
+#[inline]
 pub fn consider(
     part: &mut impl Ranked,
     triangle: Triangle,
@@ -78,38 +130,50 @@ pub fn consider(
     now: Rank,
     raised: &mut Raised,
 ) {
-    let Some(middle) = triangle.split_middle() else {
+    let Some(diamond) = Diamond::around(triangle) else {
         return;
     };
-    let rank = part.rank(middle);
-    let highest = part.highest_rank(middle);
+    let rank = part.rank(diamond.middle);
+    let highest = part.highest_rank(diamond.middle);
     let most = now.min(highest);
     // A middle below what was asked for was measured to the end: it needs no more.
     let known = before > 0 && rank < before.min(highest);
     if rank < most && !known {
         let need = part.need(triangle, rank, most);
-        raise(part, middle, need, raised);
+        if need > rank {
+            part.set_rank(diamond.middle, need);
+            raised.diamonds.push((diamond, rank));
+        }
     }
 }
 
-/// The two triangles whose hypotenuse has this middle, wherever they lie. `even(corner, size)`
-/// says whether a square is split along its NW-SE diagonal.
-pub fn diamond(v: IVec2, even: impl Fn(IVec2, i32) -> bool) -> [Triangle; 2] {
-    let half = 1 << (v.x | v.y).trailing_zeros();
-    let (east, south) = (ivec2(half, 0), ivec2(0, half));
-    let triangle = |a, b, c| Triangle { a, b, c };
-    match (v.x & half != 0, v.y & half != 0) {
-        (true, true) => {
-            let corner = v - east - south;
-            Triangle::roots(corner, 2 * half, even(corner, 2 * half))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diamond_is_found_from_its_middle_and_from_its_triangles() {
+        let even = |corner: IVec2, size: i32| (corner.x / size + corner.y / size) % 2 == 0;
+        let mut triangles: Vec<Triangle> = Triangle::roots(IVec2::ZERO, 16, true).into();
+        let mut at = 0;
+        while at < triangles.len() {
+            let triangle = triangles[at];
+            at += 1;
+            let Some(diamond) = Diamond::around(triangle) else {
+                continue;
+            };
+            let found = Diamond::of(diamond.middle, even);
+            assert!(
+                [diamond.arm, -diamond.arm].contains(&found.arm),
+                "{triangle:?}"
+            );
+            let apexes = [
+                found.middle + found.arm.perp(),
+                found.middle - found.arm.perp(),
+            ];
+            assert!(apexes.contains(&triangle.c), "{triangle:?}");
+            triangles.extend(triangle.halves());
         }
-        (true, false) => [
-            triangle(v - east, v + east, v - south),
-            triangle(v + east, v - east, v + south),
-        ],
-        _ => [
-            triangle(v + south, v - south, v - east),
-            triangle(v - south, v + south, v + east),
-        ],
+        assert_eq!(at, 2 * (2 * 16 * 16 - 1));
     }
 }

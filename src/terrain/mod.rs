@@ -16,6 +16,7 @@ pub mod noise;
 pub mod normals;
 pub mod rules;
 pub mod scan;
+pub mod serial;
 pub mod soundness;
 pub mod surface;
 pub mod talus;

@@ -47,6 +47,11 @@ impl Scan {
         }
     }
 
+    /// What the plane, times `2^shift`, rises from one row's start to the next one's.
+    pub fn row_step(&self, rows: &Rows) -> i64 {
+        self.slope_z + self.slope_x * rows.start_step as i64
+    }
+
     /// The plane at a sample, times `2^shift`.
     pub fn at(&self, p: IVec2) -> i64 {
         let offset = p - self.from;

@@ -6,7 +6,7 @@
 //!
 //! Positions are samples from the tile's north-west corner.
 
-use super::hierarchy::{Raised, Rank, Ranked, diamond, raise, settle};
+use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise, settle};
 use super::rules::Rules;
 use super::tile_ground::TileGround;
 use super::triangle::Triangle;
@@ -95,7 +95,7 @@ impl<'a> Tile<'a> {
 
     /// Raises the corners of all present patches and works until nothing changes.
     pub fn start(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4]) {
-        let mut raised = Raised::new();
+        let mut raised = Raised::default();
         for level in 0..self.tiling.level {
             let size = self.tiling.layout.patch_size(level) as i32;
             let last = self.tiling.last_sample(self.place);
@@ -114,7 +114,7 @@ impl<'a> Tile<'a> {
 
     /// Raises what the hierarchy above and the neighbours have raised.
     pub fn go_on(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4]) {
-        self.meet(corners, borders, &mut Raised::new());
+        self.meet(corners, borders, &mut Raised::default());
     }
 
     fn meet(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4], raised: &mut Raised) {
@@ -140,12 +140,15 @@ impl<'a> Tile<'a> {
 
     /// The ranks of the north, south, west and east border, without corners.
     pub fn borders(&self) -> [Border; 4] {
-        std::array::from_fn(|side| {
-            let inner = 0..self.tiling.side as usize - 1;
-            inner
-                .map(|at| self.rank(self.on_border(side, at)))
-                .collect()
-        })
+        std::array::from_fn(|side| self.border(side))
+    }
+
+    /// One of the four borders, in the same order.
+    pub fn border(&self, side: usize) -> Border {
+        let inner = 0..self.tiling.side as usize - 1;
+        inner
+            .map(|at| self.rank(self.on_border(side, at)))
+            .collect()
     }
 
     /// The two halves of the tile, in the order of their bit-streams.
@@ -173,7 +176,7 @@ impl<'a> Tile<'a> {
         on_end(p.x) && on_end(p.y)
     }
 
-    fn index(&self, p: IVec2) -> usize {
+    pub(super) fn index(&self, p: IVec2) -> usize {
         (p.y * (self.tiling.side + 1) + p.x) as usize
     }
 }
@@ -193,9 +196,15 @@ impl Ranked for Tile<'_> {
             .highest_rank((vertex.x | vertex.y).trailing_zeros())
     }
 
-    fn diamond(&self, middle: IVec2) -> [Option<Triangle>; 2] {
+    #[inline]
+    fn is_inside(&self, vertex: IVec2) -> bool {
+        let side = self.tiling.side as u32;
+        vertex.x as u32 <= side && vertex.y as u32 <= side
+    }
+
+    fn diamond(&self, middle: IVec2) -> Option<Diamond> {
         if self.is_corner(middle) {
-            return [None; 2];
+            return None;
         }
         let side = self.tiling.side;
         let even = |corner: IVec2, size: i32| {
@@ -205,10 +214,7 @@ impl Ranked for Tile<'_> {
                 (corner.x / size + corner.y / size) % 2 == 0
             }
         };
-        diamond(middle, even).map(|t| {
-            let inside = t.c.min_element() >= 0 && t.c.max_element() <= side;
-            inside.then_some(t)
-        })
+        Some(Diamond::of(middle, even))
     }
 
     fn roots_at(&self, vertex: IVec2) -> [Option<Triangle>; 2] {

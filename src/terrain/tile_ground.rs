@@ -1,11 +1,13 @@
 //! The heights of a tile, and how far a triangle in it is from them.
 //!
 //! A tile is a square of ground that is worked on alone: a stream patch, or the coarsest patch
-//! where that is smaller. Its window holds a rim of samples around it; beyond the source the edge
-//! goes on, so that every plane is defined, but only present samples count as errors.
+//! where that is smaller. Beyond the source its edge goes on, so that every plane is defined, but
+//! only present samples count as errors.
 //!
 //! Positions are samples from the tile's north-west corner. Distances are whole numbers in units
-//! of a height step divided by a power of two; 32 bits are enough unless heights are enormous.
+//! of a height step divided by a power of two. They are computed in the smallest type that holds
+//! them all exactly: in `f32` as long as they stay below 2^24, which is nearly always and fastest,
+//! else in `i64`.
 
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
@@ -14,20 +16,26 @@ use super::rules::Rules;
 use super::scan::{Rows, Scan};
 use super::triangle::Triangle;
 use glam::{IVec2, ivec2};
-use std::ops::{Add, Shl, Sub};
+use std::ops::{Add, Mul, Sub};
 
-/// Below it a height times twice the largest tile's side, less another, fits 32 bits.
-const NARROW: i32 = 1 << 20;
+/// Bits of a whole number that an `f32` always holds.
+const EXACT_BITS: u32 = 24;
 
 /// A tile's heights.
 pub struct TileGround {
-    window: HeightMap,
-    rim: i32,
+    /// Heights less `base`: whole numbers.
+    heights: Vec<f32>,
+    base: i32,
+    width: usize,
     /// The last present sample towards the south-east.
     last: IVec2,
-    narrow: bool,
+    /// Planes whose units are steps halved so often have all distances exact in `f32`.
+    exact_shift: u32,
     /// Whether samples lie on both sides of the sea level.
     coastal: bool,
+    /// Whether the smallest triangles can be measured the short way: all samples are present, by
+    /// the largest distance, exact in `f32`, and nothing else counts.
+    plain: bool,
     metric: Metric,
 }
 
@@ -41,23 +49,29 @@ pub struct Certificate {
 }
 
 impl TileGround {
-    /// `window` begins `rim` samples to the north-west of the tile; `last` is the last sample of
-    /// the source towards the south-east.
-    pub fn new(window: HeightMap, rim: u32, last: IVec2, rules: &Rules) -> Self {
-        let (low, high) = window.range();
+    /// `heights` of all vertices of the tile; `last` is the last sample of the source towards the
+    /// south-east, seen from the tile. Heights differ by less than 2^24.
+    pub fn new(heights: &HeightMap, last: IVec2, rules: &Rules) -> Self {
+        let (low, high) = heights.range();
+        // A distance is at most the range, a step of a plane beyond its end twice that.
+        let bits = u32::BITS - (high - low).leading_zeros() + 1;
+        let exact_shift = EXACT_BITS.saturating_sub(bits);
+        let coastal = rules.sea.is_some_and(|sea| low <= sea && high > sea);
+        let side = heights.width as i32 - 1;
+        let relative = |&height: &i32| (height - low) as f32;
         TileGround {
-            rim: rim as i32,
+            heights: heights.heights.iter().map(relative).collect(),
+            base: low,
+            width: heights.width as usize,
             last,
-            narrow: low >= -NARROW && high <= NARROW,
-            coastal: rules.sea.is_some_and(|sea| low <= sea && high > sea),
+            plain: exact_shift >= 3
+                && last.min_element() >= side
+                && !coastal
+                && rules.metric == Metric::Max,
+            exact_shift,
+            coastal,
             metric: rules.metric,
-            window,
         }
-    }
-
-    /// The height at a sample of the window.
-    pub fn height(&self, p: IVec2) -> i32 {
-        self.window.heights[self.index(p)]
     }
 
     /// Lowest and highest present sample of a square; none where it lies beyond the source.
@@ -66,31 +80,28 @@ impl TileGround {
         if corner.cmpgt(end).any() {
             return None;
         }
-        let row = |z: i32| {
+        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+        for z in corner.y..=end.y {
             let start = self.index(ivec2(corner.x, z));
-            &self.window.heights[start..=start + (end.x - corner.x) as usize]
-        };
-        let fold = |[low, high]: [i32; 2], height: &i32| [low.min(*height), high.max(*height)];
-        Some((corner.y..=end.y).fold([i32::MAX, i32::MIN], |range, z| {
-            row(z).iter().fold(range, fold)
-        }))
+            for &height in &self.heights[start..=start + (end.x - corner.x) as usize] {
+                low = if height < low { height } else { low };
+                high = if height > high { height } else { high };
+            }
+        }
+        Some([low as i32 + self.base, high as i32 + self.base])
     }
 
     /// The highest rank at which the rules split a triangle, if it is above `least`.
     pub fn need(&self, rules: &Rules, triangle: Triangle, least: Rank, most: Rank) -> Rank {
-        let shift;
-        let found = match self.smallest(triangle) {
-            Some((distance, halvings)) => {
-                shift = halvings;
-                distance as i64
-            }
+        let (found, shift) = match self.smallest(triangle) {
+            Some((distance, shift)) => (distance as i32 as i64, shift),
             None => {
                 let scan = self.scan(triangle);
-                shift = scan.shift;
                 if self.coastal && self.crosses_sea(rules, &scan) {
                     return most;
                 }
-                self.complexity(&scan, rules.limit(most, shift))
+                let limit = rules.limit(most, scan.shift);
+                (self.complexity(&scan, limit), scan.shift)
             }
         };
         let exceeded = |rank: &Rank| found > rules.limit(*rank, shift);
@@ -108,108 +119,105 @@ impl TileGround {
         }
         let scan = self.scan(triangle);
         let unit = (1u64 << scan.shift) as f64;
-        let error = self.tally::<false>(&scan, i64::MAX) as f64 / unit;
+        let error = self.largest(&scan, i64::MAX) as f64 / unit;
         let complexity = match self.metric {
             Metric::Max => error,
-            Metric::Sum => self.tally::<true>(&scan, i64::MAX) as f64 / unit,
+            Metric::Sum => self.sum(&scan, i64::MAX) as f64 / unit,
         };
         Certificate { error, complexity }
     }
 
     fn complexity(&self, scan: &Scan, limit: i64) -> i64 {
         match self.metric {
-            Metric::Max => self.tally::<false>(scan, limit),
-            Metric::Sum => self.tally::<true>(scan, limit),
+            Metric::Max => self.largest(scan, limit),
+            Metric::Sum => self.sum(scan, limit),
         }
     }
 
-    /// The two smallest kinds of triangles, which are most of them, without rows and planes.
-    /// Their distance, and the halvings of a step that it is counted in.
-    fn smallest(&self, t: Triangle) -> Option<(i32, u32)> {
-        let leg = (t.a - t.c).abs();
-        if leg.max_element() > 2
-            || !self.narrow
-            || self.coastal
-            || self.metric != Metric::Max
-            || t.a.max(t.b).max(t.c).cmpgt(self.last).any()
-        {
+    /// The smallest kinds of triangles, which are most of them, without rows and planes: their
+    /// distance, and the halvings of a step that it is counted in.
+    #[inline]
+    fn smallest(&self, t: Triangle) -> Option<(f32, u32)> {
+        let leg = t.a - t.c;
+        if !self.plain || leg.x * leg.x + leg.y * leg.y > 8 {
             return None;
         }
-        let [a, b, c] = [t.a, t.b, t.c].map(|p| self.height(p));
-        let at = |p: IVec2, q: IVec2| self.height((p + q) / 2);
-        let between = |(p, ph): (IVec2, i32), (q, qh): (IVec2, i32)| (ph + qh - 2 * at(p, q)).abs();
-        let (a, b, c) = ((t.a, a), (t.b, b), (t.c, c));
-        match (leg.min_element(), leg.max_element()) {
-            (0, 1) => Some((0, 0)),
-            (1, _) => Some((between(a, b), 1)),
-            (0, _) => Some((between(a, b).max(between(a, c)).max(between(b, c)), 1)),
+        let [a, b, c] = [t.a, t.b, t.c].map(|p| self.index(p));
+        let height = |at: usize| self.heights[at];
+        // Places count from the north-west, so that the middle of two is their mean.
+        let between =
+            |p: usize, q: usize| (height(p) + height(q) - 2.0 * height((p + q) / 2)).abs();
+        let on_axes = leg.x == 0 || leg.y == 0;
+        match leg.x.abs().max(leg.y.abs()) {
+            1 if on_axes => Some((0.0, 0)),
+            1 => Some((between(a, b), 1)),
+            _ if on_axes => Some((between(a, b).max(between(a, c)).max(between(b, c)), 1)),
             _ => {
-                let middle = (t.a + t.b) / 2;
-                let quarter = |p: IVec2, ph: i32, qh: i32| {
-                    (3 * ph + qh - 4 * self.height((p + middle) / 2)).abs()
+                let middle = (a + b) / 2;
+                let quarter = |near: usize, far: usize| {
+                    (3.0 * height(near) + height(far) - 4.0 * height((near + middle) / 2)).abs()
                 };
-                let inner = a.1 + b.1 + 2 * c.1 - 4 * at(middle, t.c);
-                let legs = 2 * between(a, b).max(between(a, c)).max(between(b, c));
-                let quarters = quarter(t.a, a.1, b.1).max(quarter(t.b, b.1, a.1));
-                Some((legs.max(quarters).max(inner.abs()), 2))
+                let inner =
+                    height(a) + height(b) + 2.0 * height(c) - 4.0 * height((middle + c) / 2);
+                let edges = between(a, b).max(between(a, c)).max(between(b, c));
+                let quarters = quarter(a, b).max(quarter(b, a));
+                Some(((2.0 * edges).max(inner.abs()).max(quarters), 2))
             }
         }
     }
 
     fn scan(&self, t: Triangle) -> Scan {
-        Scan::new(t, [t.a, t.b, t.c].map(|p| self.height(p)))
+        Scan::new(t, [t.a, t.b, t.c].map(|p| self.above_base(p)))
     }
 
-    /// The largest distance, or the sum of them all; may stop above the limit.
-    fn tally<const SUM: bool>(&self, scan: &Scan, limit: i64) -> i64 {
-        let mut total = 0i64;
+    /// The largest distance; may stop above the limit.
+    fn largest(&self, scan: &Scan, limit: i64) -> i64 {
+        if scan.shift <= self.exact_shift {
+            let limit = limit.min(1 << EXACT_BITS) as f32;
+            self.largest_in::<f32>(scan, limit) as i64
+        } else {
+            self.largest_in::<i64>(scan, limit)
+        }
+    }
+
+    fn largest_in<N: Whole>(&self, scan: &Scan, limit: N) -> N {
+        let (slope, unit) = (N::of(scan.slope_x), N::of(1 << scan.shift));
+        let mut largest = N::of(0);
         for rows in scan.rows.into_iter().flatten() {
-            total = if self.narrow && !SUM {
-                let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-                self.largest::<i32>(scan, rows, limit, total as i32) as i64
-            } else if SUM {
-                self.sum(scan, rows, limit, total)
-            } else {
-                self.largest::<i64>(scan, rows, limit, total)
-            };
-            if total > limit {
+            self.visit(scan, rows, |row, start| {
+                largest = largest_of_row(row, N::of(start), slope, unit, largest);
+                largest <= limit
+            });
+            if largest > limit {
                 break;
             }
         }
-        total
-    }
-
-    fn largest<N: Whole>(&self, scan: &Scan, rows: Rows, limit: N, mut largest: N) -> N {
-        let slope = N::of(scan.slope_x);
-        self.visit(rows, |row, start| {
-            let mut plane = N::of(scan.at(start));
-            for &height in row {
-                let distance = (plane - (N::of(height as i64) << scan.shift)).distance();
-                largest = largest.max(distance);
-                plane = plane + slope;
-            }
-            largest <= limit
-        });
         largest
     }
 
-    fn sum(&self, scan: &Scan, rows: Rows, limit: i64, mut sum: i64) -> i64 {
-        self.visit(rows, |row, start| {
-            let mut plane = scan.at(start);
-            for &height in row {
-                sum += (plane - ((height as i64) << scan.shift)).abs();
-                plane += scan.slope_x;
+    /// The sum of all distances; may stop above the limit.
+    fn sum(&self, scan: &Scan, limit: i64) -> i64 {
+        let mut sum = 0;
+        for rows in scan.rows.into_iter().flatten() {
+            self.visit(scan, rows, |row, mut plane| {
+                for &height in row {
+                    sum += (plane - ((height as i64) << scan.shift)).abs();
+                    plane += scan.slope_x;
+                }
+                sum <= limit
+            });
+            if sum > limit {
+                break;
             }
-            sum <= limit
-        });
+        }
         sum
     }
 
     fn crosses_sea(&self, rules: &Rules, scan: &Scan) -> bool {
-        let sea = rules.sea.unwrap_or(i32::MIN);
+        let sea = (rules.sea.unwrap_or(i32::MIN) - self.base) as f32;
         let (mut under, mut above) = (false, false);
         for rows in scan.rows.into_iter().flatten() {
-            self.visit(rows, |row, _| {
+            self.visit(scan, rows, |row, _| {
                 under |= row.iter().any(|&height| height <= sea);
                 above |= row.iter().any(|&height| height > sea);
                 !(under && above)
@@ -218,42 +226,81 @@ impl TileGround {
         under && above
     }
 
-    /// Present samples row by row, with where each row starts, as long as `visit` says so.
-    fn visit(&self, rows: Rows, mut visit: impl FnMut(&[i32], IVec2) -> bool) {
-        let (mut start, mut samples) = (rows.start, rows.samples);
-        let count = rows.count.min(self.last.y - start.y + 1);
+    /// Present samples row by row, with the plane at each row's start, as long as `visit` says so.
+    fn visit(&self, scan: &Scan, rows: Rows, mut visit: impl FnMut(&[f32], i64) -> bool) {
+        let mut plane = scan.at(rows.start);
+        let row_step = scan.row_step(&rows);
+        let mut first = self.index(rows.start);
+        let index_step = (self.width as i32 + rows.start_step) as usize;
+        let mut samples = rows.samples;
+        let mut present = self.last.x - rows.start.x + 1;
+        let count = rows.count.min(self.last.y - rows.start.y + 1);
         for _ in 0..count {
-            let present = samples.min(self.last.x - start.x + 1);
-            if present > 0 {
-                let first = self.index(start);
-                let row = &self.window.heights[first..first + present as usize];
-                if !visit(row, start) {
-                    return;
-                }
+            let some = samples.min(present);
+            if some > 0 && !visit(&self.heights[first..first + some as usize], plane) {
+                return;
             }
-            start += ivec2(rows.start_step, 1);
+            plane += row_step;
+            first += index_step;
             samples += rows.samples_step;
+            present -= rows.start_step;
         }
     }
 
+    fn above_base(&self, p: IVec2) -> i32 {
+        self.heights[self.index(p)] as i32
+    }
+
     fn index(&self, p: IVec2) -> usize {
-        (p.y + self.rim) as usize * self.window.width as usize + (p.x + self.rim) as usize
+        p.y as usize * self.width + p.x as usize
     }
 }
 
-/// The whole numbers that distances are computed in.
-trait Whole: Copy + Ord + Add<Output = Self> + Sub<Output = Self> + Shl<u32, Output = Self> {
-    fn of(value: i64) -> Self;
-    fn distance(self) -> Self;
+/// The larger of `largest` and the largest distance of a row from a plane that starts at `plane`.
+#[inline(always)]
+fn largest_of_row<N: Whole>(row: &[f32], plane: N, slope: N, unit: N, largest: N) -> N {
+    const LANES: usize = 8;
+    let mut lanes = [largest; LANES];
+    let mut planes: [N; LANES] = std::array::from_fn(|lane| plane + slope * N::of(lane as i64));
+    let step = slope * N::of(LANES as i64);
+    let mut chunks = row.chunks_exact(LANES);
+    for chunk in &mut chunks {
+        for lane in 0..LANES {
+            let distance = (planes[lane] - N::from(chunk[lane]) * unit).distance();
+            lanes[lane] = lanes[lane].larger(distance);
+            planes[lane] = planes[lane] + step;
+        }
+    }
+    let mut largest = lanes.into_iter().fold(largest, N::larger);
+    for (&height, plane) in chunks.remainder().iter().zip(planes) {
+        largest = largest.larger((plane - N::from(height) * unit).distance());
+    }
+    largest
 }
 
-impl Whole for i32 {
+/// The whole numbers that distances are computed in.
+trait Whole: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    fn of(value: i64) -> Self;
+    fn from(height: f32) -> Self;
+    fn distance(self) -> Self;
+    fn larger(self, other: Self) -> Self;
+}
+
+impl Whole for f32 {
     fn of(value: i64) -> Self {
-        value as i32
+        value as f32
+    }
+
+    fn from(height: f32) -> Self {
+        height
     }
 
     fn distance(self) -> Self {
         self.abs()
+    }
+
+    fn larger(self, other: Self) -> Self {
+        if other > self { other } else { self }
     }
 }
 
@@ -262,7 +309,15 @@ impl Whole for i64 {
         value
     }
 
+    fn from(height: f32) -> Self {
+        height as i64
+    }
+
     fn distance(self) -> Self {
         self.abs()
+    }
+
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
     }
 }

@@ -284,102 +284,24 @@ fn round_up(value: f64) -> f32 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::height_map::HeightMap;
-    use super::super::hierarchy::Rank;
     use super::super::leaves::visit_leaves;
     use super::super::measure::{Measurer, Metric, Task};
     use super::super::rules::Rules;
-    use super::super::tile::Border;
-    use super::super::tile_ground::TileGround;
-    use super::super::upper::{Tallies, tally};
+    use super::super::serial::Grounds;
     use super::*;
     use crate::world::Layout;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The records of all patches of a world: the tiles one after another, again and again, until
-    /// nothing changes.
+    /// The records of all patches of a world.
     pub fn all_trees(
         map: &HeightMap,
         layout: Layout,
         rules: &Rules,
     ) -> HashMap<PatchKey, PatchRecord> {
-        let tiling = Tiling::new(layout);
-        let extent = tiling.extent();
-        let present = |place: &IVec2| place.cmplt(tiling.present()).all();
-        let places: Vec<IVec2> = (0..extent.y)
-            .flat_map(|z| (0..extent.x).map(move |x| ivec2(x, z)))
-            .collect();
-        let mut tallies = Tallies::new();
-        for place in places.iter().copied().filter(present) {
-            let origin = place * tiling.side;
-            let own = |o: i32, n: i32, tiles: i32, cells: u32| {
-                if n + 1 == tiles {
-                    cells as i32 + 1 - o
-                } else {
-                    tiling.side
-                }
-            };
-            let window = window(
-                map,
-                origin,
-                own(origin.x, place.x, tiling.present().x, layout.size_cells[0]),
-                own(origin.y, place.y, tiling.present().y, layout.size_cells[1]),
-            );
-            let corner = |p: IVec2| map.at((p.x * tiling.side) as i64, (p.y * tiling.side) as i64);
-            for (name, found) in tally(&tiling, place, &window, rules, corner) {
-                let sum = tallies.entry(name).or_default();
-                *sum = sum.and(found);
-            }
-        }
-        let mut upper = Upper::new(tiling, rules, tallies);
-        let grounds: HashMap<IVec2, TileGround> = places
-            .iter()
-            .filter(|place| present(place))
-            .map(|&place| {
-                let side = tiling.side + 1;
-                let window = window(map, place * tiling.side, side, side);
-                let last = tiling.last_sample(place);
-                (place, TileGround::new(window, 0, last, rules))
-            })
-            .collect();
-        let mut tiles: Vec<Tile> = places
-            .iter()
-            .map(|&place| Tile::new(tiling, place, rules, grounds.get(&place)))
-            .collect();
-        let mut started = false;
-        loop {
-            let before: Vec<Vec<Rank>> = tiles.iter().map(|tile| tile.ranks.clone()).collect();
-            for at in 0..tiles.len() {
-                let place = tiles[at].place;
-                let beside = |offset: IVec2, side: usize| -> Border {
-                    let there = places.iter().position(|&p| p == place + offset);
-                    there.map_or(vec![], |there| tiles[there].borders()[side].clone())
-                };
-                let borders = [
-                    beside(ivec2(0, -1), 1),
-                    beside(ivec2(0, 1), 0),
-                    beside(ivec2(-1, 0), 3),
-                    beside(ivec2(1, 0), 2),
-                ];
-                let borders = [0, 1, 2, 3].map(|side| &borders[side][..]);
-                let corners = upper.corners(place);
-                if started || !present(&place) {
-                    tiles[at].go_on(corners, borders);
-                } else {
-                    tiles[at].start(corners, borders);
-                }
-                upper.raise_corners(place, tiles[at].corner_ranks());
-            }
-            let same = tiles
-                .iter()
-                .zip(&before)
-                .all(|(tile, before)| tile.ranks == *before);
-            if started && same {
-                break;
-            }
-            started = true;
-        }
-        collect(&tiling, &tiles, &upper, rules)
+        let grounds = Grounds::new(map, layout, rules);
+        let (tiles, upper) = grounds.settle(rules);
+        collect(&Tiling::new(layout), &tiles, &upper, rules)
     }
 
     fn collect(
@@ -402,15 +324,6 @@ pub(super) mod tests {
             records.extend(keys.zip(halves.into_iter().map(|h| record(h, [-100, 100], 1.0))));
         }
         records
-    }
-
-    fn window(map: &HeightMap, origin: IVec2, width: i32, height: i32) -> HeightMap {
-        let at = |i: i32| map.at((origin.x + i % width) as i64, (origin.y + i / width) as i64);
-        HeightMap {
-            width: width as u32,
-            height: height as u32,
-            heights: (0..width * height).map(at).collect(),
-        }
     }
 
     /// The naive twin: whole sets of triangles of one level over the whole world, split until

@@ -7,7 +7,7 @@
 //! Positions are tile corners, counted in tiles from the north-west.
 
 use super::height_map::HeightMap;
-use super::hierarchy::{Raised, Rank, Ranked, consider, diamond, raise, settle};
+use super::hierarchy::{Diamond, Raised, Rank, Ranked, consider, raise, settle};
 use super::measure::Metric;
 use super::rules::Rules;
 use super::tile::Tiling;
@@ -198,7 +198,7 @@ impl<'a> Upper<'a> {
             ranks: HashMap::new(),
             touched: HashSet::new(),
         };
-        let mut raised = Raised::new();
+        let mut raised = Raised::default();
         for level in tiling.level..tiling.layout.levels {
             let size = 1 << (level - tiling.level);
             let [nx, nz] = tiling.layout.patches(level).map(|n| n as i32);
@@ -217,7 +217,7 @@ impl<'a> Upper<'a> {
 
     /// Raises the corners of a tile, [north-west, north-east, south-west, south-east].
     pub fn raise_corners(&mut self, tile: IVec2, ranks: [Rank; 4]) {
-        let mut raised = Raised::new();
+        let mut raised = Raised::default();
         for (corner, rank) in corners_of(tile).into_iter().zip(ranks) {
             raise(self, corner, rank, &mut raised);
         }
@@ -280,18 +280,18 @@ impl Ranked for Upper<'_> {
             .highest_rank(halvings + self.tiling.side.trailing_zeros())
     }
 
-    fn diamond(&self, middle: IVec2) -> [Option<Triangle>; 2] {
+    fn is_inside(&self, vertex: IVec2) -> bool {
+        vertex.min_element() >= 0 && vertex.cmple(self.tiling.extent()).all()
+    }
+
+    fn diamond(&self, middle: IVec2) -> Option<Diamond> {
         let coarsest = self.tiling.layout.coarsest() - self.tiling.level;
         // A corner of the coarsest patches is the middle of nothing.
         if (middle.x | middle.y).trailing_zeros() >= coarsest as u32 {
-            return [None; 2];
+            return None;
         }
         let even = |corner: IVec2, size: i32| (corner.x / size + corner.y / size) % 2 == 0;
-        let extent = self.tiling.extent();
-        diamond(middle, even).map(|t| {
-            let inside = t.c.min_element() >= 0 && t.c.cmple(extent).all();
-            inside.then_some(t)
-        })
+        Some(Diamond::of(middle, even))
     }
 
     fn roots_at(&self, _: IVec2) -> [Option<Triangle>; 2] {

@@ -1,12 +1,13 @@
 //! The analysis beside its peers: exact errors and the smallest mesh against the approximate
 //! errors of two other crates, on the same maps, in one run, on one thread.
 //!
-//! `benches/run` runs it. A real map needs HIGHFELL_DATA.
+//! `benches/run` runs it; a word behind it (`fractal`, `real`) leaves the other rows out. A real map needs HIGHFELL_DATA.
 
 use highfell::terrain::height_map::HeightMap;
-use highfell::terrain::measure::{Measurer, Metric, Task};
+use highfell::terrain::measure::Metric;
 use highfell::terrain::noise::fractal;
-use highfell::terrain::refine::Refiner;
+use highfell::terrain::rules::Rules;
+use highfell::terrain::serial::{Grounds, Mesher, TileMesh};
 use highfell::world::Layout;
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,9 +18,13 @@ const ERROR_M: f64 = 5.0;
 fn main() {
     println!("| map | ours (exact) | martini 0.2.0 | martini_rtin 0.2.1 | times faster |");
     println!("| --- | --- | --- | --- | --- |");
-    row("fractal 2049", &fractal_map(2049));
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    if "fractal".contains(&wanted) {
+        row("fractal 2049", &fractal_map(2049));
+    }
     match std::env::var("HIGHFELL_DATA") {
-        Ok(folder) => row("N44W072 1025", &real_map(&folder, 1025)),
+        Ok(folder) if "real".contains(&wanted) => row("N44W072 1025", &real_map(&folder, 1025)),
+        Ok(_) => {}
         Err(_) => eprintln!("HIGHFELL_DATA is not set: no row for a real map"),
     }
 }
@@ -35,7 +40,7 @@ fn row(name: &str, map: &HeightMap) {
     );
 }
 
-/// Exact analysis and the indexed mesh of one level; the triangles.
+/// Exact analysis of the whole map and the indexed meshes of its patches of 512 cells; the triangles.
 fn exact(map: &HeightMap) -> usize {
     let layout = Layout {
         size_cells: [map.width - 1, map.height - 1],
@@ -44,26 +49,13 @@ fn exact(map: &HeightMap) -> usize {
         stream_levels: 0,
         lattice_bias: 0,
     };
-    let measurer = Measurer::new(map, Metric::Max, None);
-    let serial = |tasks: &[Task]| tasks.iter().map(|task| measurer.measure(task)).collect();
-    let mut refiner = Refiner::new(layout, serial);
-    refiner.refine(0, ERROR_M, |_| ());
-    let mut index = vec![u32::MAX; map.heights.len()];
-    let mut vertices = Vec::new();
-    let mut indices = Vec::with_capacity(refiner.leaves().len() * 3);
-    for leaf in refiner.leaves() {
-        let triangle = leaf.triangle;
-        for corner in [triangle.a, triangle.b, triangle.c] {
-            let at = corner.y as usize * map.width as usize + corner.x as usize;
-            if index[at] == u32::MAX {
-                index[at] = vertices.len() as u32;
-                vertices.push([corner.x, map.heights[at], corner.y]);
-            }
-            indices.push(index[at]);
-        }
-    }
-    black_box(vertices);
-    black_box(indices).len() / 3
+    let rules = Rules::new(Metric::Max, vec![ERROR_M], None);
+    let grounds = Grounds::new(map, layout, &rules);
+    let (tiles, _) = grounds.settle(&rules);
+    let mut mesher = Mesher::default();
+    let meshes = tiles.iter().map(|tile| mesher.build(tile, 0));
+    let meshes: Vec<TileMesh> = meshes.collect();
+    black_box(&meshes).iter().map(|mesh| mesh.indices.len()).sum()
 }
 
 /// Tile and mesh; setting up once is left out.
