@@ -29,6 +29,9 @@ pub enum Error {
     /// No adapter, no surface, a lost device; the text says what to install or try.
     #[error("{0}")]
     Gpu(String),
+    /// The user ended it.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
     /// A check or a comparison failed (exit code 1).
     #[error("{0}")]
     Check(String),

@@ -3,6 +3,7 @@
 use super::Progress;
 use crate::error::{Error, Result};
 use crate::source::{Area, Source};
+use crate::terrain::detail::DetailMask;
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::rules::Rules;
 use crate::terrain::tile::Tiling;
@@ -19,6 +20,7 @@ pub struct Job<'a> {
     pub source: &'a Source,
     pub tiling: Tiling,
     pub rules: Rules,
+    pub mask: Option<&'a DetailMask>,
     pub report: &'a (dyn Fn(Progress) -> Result<()> + Sync),
     pub done: AtomicU64,
 }
@@ -72,8 +74,16 @@ impl Job<'_> {
             return Ok(None);
         }
         let heights = self.window(tile, 0)?;
+        let greys = self.greys(tile, self.tiling.side + 1).unwrap_or_default();
         let last = self.tiling.last_sample(tile);
-        Ok(Some(TileGround::new(&heights, last, &self.rules)))
+        Ok(Some(TileGround::new(&heights, greys, last, &self.rules)))
+    }
+
+    /// The detail mask over a square from a tile's north-west corner, if there is a mask.
+    pub fn greys(&self, tile: IVec2, side: i32) -> Option<Vec<u8>> {
+        let samples = self.source.ground.size();
+        let mask = self.mask?;
+        Some(mask.square(tile * self.tiling.side, side, samples))
     }
 
     /// The heights of all vertices of a tile with a rim round it; beyond the source its edge goes

@@ -15,6 +15,7 @@ mod write;
 
 use crate::error::{Error, Result};
 use crate::source::Source;
+use crate::terrain::detail::DetailMask;
 use crate::terrain::measure::Metric;
 use crate::terrain::rules::Rules;
 use crate::terrain::tile::Tiling;
@@ -42,6 +43,8 @@ pub struct CompileOptions {
     pub levels: Option<u8>,
     /// Halvings by which a level's lattice is finer than its patches ask for: 0, 1 or 2.
     pub lattice_bias: u8,
+    /// Where more detail is asked for.
+    pub detail_mask: Option<DetailMask>,
 }
 
 impl Default for CompileOptions {
@@ -53,6 +56,7 @@ impl Default for CompileOptions {
             sea_level_m: None,
             levels: None,
             lattice_bias: 1,
+            detail_mask: None,
         }
     }
 }
@@ -137,6 +141,7 @@ pub fn compile_into(
         source,
         tiling: Tiling::new(layout),
         rules: Rules::new(options.metric, in_units, sea_level),
+        mask: options.detail_mask.as_ref(),
         report,
         done: Default::default(),
     };

@@ -75,9 +75,16 @@ pub fn survey(job: &Job) -> Result<(Tallies, CoarseHeights)> {
     let coarse = Mutex::new(CoarseHeights::new(job));
     job.present_tiles().into_par_iter().try_for_each(|tile| {
         let window = job.own_samples(tile)?;
-        let found = tally(&job.tiling, tile, &window, &job.rules, |corner| {
-            corners[&corner]
-        });
+        let greys = job.greys(tile, window.width.max(window.height) as i32);
+        let corner = |corner| corners[&corner];
+        let found = tally(
+            &job.tiling,
+            tile,
+            &window,
+            greys.as_deref(),
+            &job.rules,
+            corner,
+        );
         {
             let mut tallies = tallies.lock().expect("no holder of the lock panics");
             for (name, tally) in found {

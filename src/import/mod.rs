@@ -21,6 +21,7 @@ mod geotiff;
 mod grid;
 mod hgt;
 mod lint;
+mod mask;
 mod membrane;
 mod mosaic;
 mod nearest;
@@ -43,6 +44,7 @@ use crate::error::{Error, Result};
 use crate::source::Source;
 use grid::Grid;
 pub use lint::{Lint, Voids, Warning};
+pub use mask::load_mask;
 pub use options::{ByteOrder, Crop, Encoding, ImportOptions, VoidFill, height_scale};
 
 /// The largest height, in units of the height step, on either side of zero.

@@ -149,11 +149,19 @@ pub struct CompileArgs {
     /// Halvings by which the meshes above level 0 may be finer than their patches ask for: 0, 1 or 2
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub lattice_bias: u8,
+    /// A PNG over the whole source that asks for more detail: white down to the lattice at every
+    /// level, grey takes a share of the error away
+    #[arg(long, value_name = "PNG")]
+    pub detail_mask: Option<PathBuf>,
+    /// Cores to use; all by default
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
     /// Say what is in the input and what looks wrong with it, and write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// With --dry-run, one JSON object instead of text
-    #[arg(long, requires = "dry_run")]
+    /// JSON for scripts: with --dry-run one object; else a line for each percent of the progress,
+    /// and one for the world that was written
+    #[arg(long)]
     pub json: bool,
     /// Overwrite the output
     #[arg(long)]

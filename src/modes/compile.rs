@@ -4,17 +4,26 @@ use super::cli::CompileArgs;
 use super::inspect::printable;
 use super::{check_may_write, print};
 use crate::compile::{CompileOptions, Progress, Spools, compile_into};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::{self, FileSpool};
 use crate::import::{self, Lint, Warning};
 use crate::world::{LevelMeta, Meta};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Patches of so many cells never have more vertices than 16-bit indices can name.
 const LARGEST_FLOWN_PATCH: u32 = 64;
 
 pub fn run(args: &CompileArgs) -> Result<()> {
+    watch_for_ctrl_c();
+    let cores = args.jobs.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores).build();
+    let cannot = |error| Error::Usage(format!("--jobs: {error}"));
+    pool.map_err(cannot)?.install(|| compile(args))
+}
+
+fn compile(args: &CompileArgs) -> Result<()> {
     let tiles = import::tiles(&args.inputs)?;
     let output = args
         .output
@@ -24,6 +33,7 @@ pub fn run(args: &CompileArgs) -> Result<()> {
         let read: Vec<&Path> = tiles.iter().map(PathBuf::as_path).collect();
         check_may_write(&output, args.force, &read)?;
     }
+    let detail_mask = args.detail_mask.as_deref().map(import::load_mask);
     let (source, lint) = import::load_tiles(&tiles, &args.import.options())?;
     if args.dry_run {
         return print(&if args.json {
@@ -44,23 +54,70 @@ pub fn run(args: &CompileArgs) -> Result<()> {
         sea_level_m: args.sea_level,
         levels: args.levels,
         lattice_bias: args.lattice_bias,
+        detail_mask: detail_mask.transpose()?,
     };
-    let bar = ProgressBar::new("Compiling", args.quiet);
     let spools = Spools {
         chunks: Box::new(FileSpool::beside(&output)?),
         scratch: Box::new(FileSpool::beside(&output)?),
     };
+    let bar = ProgressBar::new("Compiling", args.quiet || args.json);
+    let lines = JsonLines::default();
     let follow = |progress| {
         bar.set(progress);
+        if args.json {
+            lines.tell(progress)?;
+        }
+        if INTERRUPTED.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
         Ok(())
     };
     let (writer, meta) = compile_into(spools, &source, &options, &follow)?;
     bar.finish();
     files::write_world(&output, writer)?;
+    if args.json {
+        return print(&serde_json::json!({ "written": output, "levels": meta.levels }).to_string());
+    }
     if !args.quiet {
         report(&meta, &output);
     }
     Ok(())
+}
+
+/// Set by the first Ctrl-C: the next step forward ends in an error, so that temporary files go.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// A second Ctrl-C does not wait.
+fn watch_for_ctrl_c() {
+    let watched = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(2);
+        }
+    });
+    if let Err(error) = watched {
+        log::warn!("Ctrl-C will not end this cleanly: {error}");
+    }
+}
+
+/// Progress on stdout, a line for each percent.
+#[derive(Default)]
+struct JsonLines {
+    percent: AtomicU64,
+}
+
+impl JsonLines {
+    fn tell(&self, progress: Progress) -> Result<()> {
+        let percent = progress.done * 100 / progress.total.max(1);
+        if self.percent.fetch_max(percent, Ordering::Relaxed) >= percent {
+            return Ok(());
+        }
+        let line = serde_json::json!({
+            "percent": percent,
+            "samples_done": progress.done,
+            "samples_total": progress.total,
+        });
+        print(&line.to_string())
+    }
 }
 
 /// What was found in the input, a fact or a warning a line.

@@ -5,6 +5,7 @@
 
 pub mod archipelago;
 pub mod camera;
+pub mod detail;
 pub mod height_map;
 pub mod hierarchy;
 pub mod holes;

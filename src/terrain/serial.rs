@@ -3,6 +3,7 @@
 //! What the compiler does on all cores with ground of any size, for small maps: the reference it
 //! is tested against, and what benches measure.
 
+use super::detail::DetailMask;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
 use super::rules::Rules;
@@ -21,22 +22,42 @@ pub struct Grounds {
 }
 
 impl Grounds {
-    pub fn new(map: &HeightMap, layout: Layout, rules: &Rules) -> Self {
+    pub fn new(map: &HeightMap, mask: Option<&DetailMask>, layout: Layout, rules: &Rules) -> Self {
+        let samples = [map.width, map.height];
         let tiling = Tiling::new(layout);
         let present = tiling.present();
+        let greys = |place: IVec2, side: i32| {
+            mask.map(|mask| mask.square(place * tiling.side, side, samples))
+        };
         let (mut tiles, mut tallies) = (HashMap::new(), Tallies::new());
         for place in places(present) {
             let origin = place * tiling.side;
             let last = tiling.last_sample(place);
             let heights = window(map, origin, IVec2::splat(tiling.side + 1));
-            tiles.insert(place, TileGround::new(&heights, last, rules));
+            tiles.insert(
+                place,
+                TileGround::new(
+                    &heights,
+                    greys(place, tiling.side + 1).unwrap_or_default(),
+                    last,
+                    rules,
+                ),
+            );
             if tiling.level == layout.coarsest() {
                 continue;
             }
             let ends = (place + 1).cmpeq(present);
             let own = IVec2::select(ends, last + 1, IVec2::splat(tiling.side));
+            let greys = mask.map(|mask| mask.square(origin, own.max_element(), samples));
             let corner = |p: IVec2| map.at((p.x * tiling.side) as i64, (p.y * tiling.side) as i64);
-            for (name, found) in tally(&tiling, place, &window(map, origin, own), rules, corner) {
+            for (name, found) in tally(
+                &tiling,
+                place,
+                &window(map, origin, own),
+                greys.as_deref(),
+                rules,
+                corner,
+            ) {
                 let sum = tallies.entry(name).or_default();
                 *sum = sum.and(found);
             }

@@ -9,6 +9,7 @@
 //! them all exactly: in `f32` as long as they stay below 2^24, which is nearly always and fastest,
 //! else in `i64`.
 
+use super::detail;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
 use super::measure::Metric;
@@ -16,7 +17,7 @@ use super::rules::Rules;
 use super::scan::{Rows, Scan};
 use super::triangle::Triangle;
 use glam::{IVec2, ivec2};
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Mul, Range, Sub};
 
 /// Bits of a whole number that an `f32` always holds.
 const EXACT_BITS: u32 = 24;
@@ -36,6 +37,8 @@ pub struct TileGround {
     /// Whether the smallest triangles can be measured the short way: all samples are present, by
     /// the largest distance, exact in `f32`, and nothing else counts.
     plain: bool,
+    /// How much detail is asked for at each sample, empty where none is.
+    greys: Vec<u8>,
     metric: Metric,
 }
 
@@ -50,14 +53,20 @@ pub struct Certificate {
 
 impl TileGround {
     /// `heights` of all vertices of the tile; `last` is the last sample of the source towards the
-    /// south-east, seen from the tile. Heights differ by less than 2^24.
-    pub fn new(heights: &HeightMap, last: IVec2, rules: &Rules) -> Self {
+    /// south-east, seen from the tile. Heights differ by less than 2^24. `greys` are a detail
+    /// mask's at all vertices, or empty.
+    pub fn new(heights: &HeightMap, greys: Vec<u8>, last: IVec2, rules: &Rules) -> Self {
         let (low, high) = heights.range();
         // A distance is at most the range, a step of a plane beyond its end twice that.
         let bits = u32::BITS - (high - low).leading_zeros() + 1;
         let exact_shift = EXACT_BITS.saturating_sub(bits);
         let coastal = rules.sea.is_some_and(|sea| low <= sea && high > sea);
         let side = heights.width as i32 - 1;
+        let greys = if greys.iter().any(|&grey| grey > 0) {
+            greys
+        } else {
+            Vec::new()
+        };
         let relative = |&height: &i32| (height - low) as f32;
         TileGround {
             heights: heights.heights.iter().map(relative).collect(),
@@ -67,9 +76,11 @@ impl TileGround {
             plain: exact_shift >= 3
                 && last.min_element() >= side
                 && !coastal
+                && greys.is_empty()
                 && rules.metric == Metric::Max,
             exact_shift,
             coastal,
+            greys,
             metric: rules.metric,
         }
     }
@@ -100,12 +111,41 @@ impl TileGround {
                 if self.coastal && self.crosses_sea(rules, &scan) {
                     return most;
                 }
+                if !self.greys.is_empty() {
+                    return self.need_under_mask(rules, &scan, least, most);
+                }
                 let limit = rules.limit(most, scan.shift);
                 (self.complexity(&scan, limit), scan.shift)
             }
         };
         let exceeded = |rank: &Rank| found > rules.limit(*rank, shift);
         (least + 1..=most).rev().find(exceeded).unwrap_or(least)
+    }
+
+    /// The same where a detail mask takes a share of the thresholds away.
+    fn need_under_mask(&self, rules: &Rules, scan: &Scan, least: Rank, most: Rank) -> Rank {
+        let share = detail::share(self.lightest(scan));
+        if share == 0.0 {
+            return most;
+        }
+        let limit = |rank: Rank| (rules.limit(rank, scan.shift) as f64 * share).floor() as i64;
+        let found = self.complexity(scan, limit(most));
+        let exceeded = |rank: &Rank| found > limit(*rank);
+        (least + 1..=most).rev().find(exceeded).unwrap_or(least)
+    }
+
+    /// The lightest grey in a triangle.
+    fn lightest(&self, scan: &Scan) -> u8 {
+        let mut lightest = 0;
+        for rows in scan.rows.into_iter().flatten() {
+            self.visit(scan, rows, |row, _| {
+                lightest = self.greys[row]
+                    .iter()
+                    .fold(lightest, |most, &grey| grey.max(most));
+                lightest < detail::WHITE
+            });
+        }
+        lightest
     }
 
     /// The truth about a leaf.
@@ -185,7 +225,7 @@ impl TileGround {
         let mut largest = N::of(0);
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, start| {
-                largest = largest_of_row(row, N::of(start), slope, unit, largest);
+                largest = largest_of_row(&self.heights[row], N::of(start), slope, unit, largest);
                 largest <= limit
             });
             if largest > limit {
@@ -200,7 +240,7 @@ impl TileGround {
         let mut sum = 0;
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, mut plane| {
-                for &height in row {
+                for &height in &self.heights[row] {
                     sum += (plane - ((height as i64) << scan.shift)).abs();
                     plane += scan.slope_x;
                 }
@@ -218,6 +258,7 @@ impl TileGround {
         let (mut under, mut above) = (false, false);
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, _| {
+                let row = &self.heights[row];
                 under |= row.iter().any(|&height| height <= sea);
                 above |= row.iter().any(|&height| height > sea);
                 !(under && above)
@@ -226,8 +267,9 @@ impl TileGround {
         under && above
     }
 
-    /// Present samples row by row, with the plane at each row's start, as long as `visit` says so.
-    fn visit(&self, scan: &Scan, rows: Rows, mut visit: impl FnMut(&[f32], i64) -> bool) {
+    /// Where present samples lie, row by row, with the plane at each row's start, as long as
+    /// `visit` says so.
+    fn visit(&self, scan: &Scan, rows: Rows, mut visit: impl FnMut(Range<usize>, i64) -> bool) {
         let mut plane = scan.at(rows.start);
         let row_step = scan.row_step(&rows);
         let mut first = self.index(rows.start);
@@ -237,7 +279,7 @@ impl TileGround {
         let count = rows.count.min(self.last.y - rows.start.y + 1);
         for _ in 0..count {
             let some = samples.min(present);
-            if some > 0 && !visit(&self.heights[first..first + some as usize], plane) {
+            if some > 0 && !visit(first..first + some as usize, plane) {
                 return;
             }
             plane += row_step;

@@ -283,6 +283,7 @@ fn round_up(value: f64) -> f32 {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::detail::DetailMask;
     use super::super::height_map::HeightMap;
     use super::super::leaves::visit_leaves;
     use super::super::measure::{Measurer, Metric, Task};
@@ -299,7 +300,16 @@ pub(super) mod tests {
         layout: Layout,
         rules: &Rules,
     ) -> HashMap<PatchKey, PatchRecord> {
-        let grounds = Grounds::new(map, layout, rules);
+        masked_trees(map, None, layout, rules)
+    }
+
+    fn masked_trees(
+        map: &HeightMap,
+        mask: Option<&DetailMask>,
+        layout: Layout,
+        rules: &Rules,
+    ) -> HashMap<PatchKey, PatchRecord> {
+        let grounds = Grounds::new(map, mask, layout, rules);
         let (tiles, upper) = grounds.settle(rules);
         collect(&Tiling::new(layout), &tiles, &upper, rules)
     }
@@ -328,7 +338,13 @@ pub(super) mod tests {
 
     /// The naive twin: whole sets of triangles of one level over the whole world, split until
     /// nothing changes.
-    fn naive(map: &HeightMap, layout: &Layout, rules: &Rules, level: u8) -> BTreeSet<[i32; 6]> {
+    fn naive(
+        map: &HeightMap,
+        mask: Option<&DetailMask>,
+        layout: &Layout,
+        rules: &Rules,
+        level: u8,
+    ) -> BTreeSet<[i32; 6]> {
         let sea = rules.sea.map(f64::from);
         let measurer = Measurer::new(map, rules.metric, sea);
         let needs = |t: &Triangle| {
@@ -337,7 +353,8 @@ pub(super) mod tests {
                 triangle: *t,
                 limit,
             });
-            found.complexity > rules.threshold(level) || found.must_split
+            let share = mask.map_or(1.0, |mask| least_share(map, mask, t));
+            found.complexity > rules.threshold(level) * share || found.must_split || share == 0.0
         };
         let stride = layout.stride(level) as i32;
         let size = layout.patch_size(level) as i32;
@@ -393,6 +410,25 @@ pub(super) mod tests {
             .collect()
     }
 
+    /// The smallest share of a threshold that a mask leaves in a triangle.
+    fn least_share(map: &HeightMap, mask: &DetailMask, t: &Triangle) -> f64 {
+        let mut least = 1.0f64;
+        for z in t.rows().z.0..=t.rows().z.1.min(map.height as i32 - 1) {
+            let (x0, x1) = t.rows().interval(z);
+            for x in x0..=x1.min(map.width as i32 - 1) {
+                let pixel =
+                    |sample: i32, samples: u32, pixels: u32| sample as u32 * pixels / samples;
+                let [px, pz] = [
+                    pixel(x, map.width, mask.size[0]),
+                    pixel(z, map.height, mask.size[1]),
+                ];
+                let grey = mask.greys[(pz * mask.size[0] + px) as usize];
+                least = least.min((255 - grey) as f64 / 255.0);
+            }
+        }
+        least
+    }
+
     fn corners_of(t: Triangle) -> [i32; 6] {
         [t.a.x, t.a.y, t.b.x, t.b.y, t.c.x, t.c.y]
     }
@@ -431,7 +467,7 @@ pub(super) mod tests {
         #[test]
         fn every_level_is_the_smallest_mesh(
             width in 10u32..42, height in 10u32..42, seed in 0i64..1000, error in 0u32..60,
-            sum: bool, sea: bool, bias in 0u8..3, levels in 1u8..6,
+            sum: bool, sea: bool, bias in 0u8..3, levels in 1u8..6, masked: bool,
         ) {
             let map = rough(width, height, seed);
             let metric = if sum { Metric::Sum } else { Metric::Max };
@@ -440,9 +476,11 @@ pub(super) mod tests {
                 .map(|level| error as f64 * metric.growth().powi(level))
                 .collect();
             let rules = Rules::new(metric, thresholds, sea.then_some(20.0));
-            let records = all_trees(&map, layout, &rules);
+            let mask = DetailMask { size: [3, 2], greys: vec![0, 120, 0, 255, 0, 200] };
+            let mask = masked.then_some(&mask);
+            let records = masked_trees(&map, mask, layout, &rules);
             for level in 0..layout.levels {
-                prop_assert_eq!(mesh_of(&layout, level, &records), naive(&map, &layout, &rules, level), "level {}", level);
+                prop_assert_eq!(mesh_of(&layout, level, &records), naive(&map, mask, &layout, &rules, level), "level {}", level);
             }
         }
     }

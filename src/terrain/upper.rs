@@ -6,6 +6,7 @@
 //!
 //! Positions are tile corners, counted in tiles from the north-west.
 
+use super::detail;
 use super::height_map::HeightMap;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, consider, raise, settle};
 use super::measure::Metric;
@@ -14,6 +15,7 @@ use super::tile::Tiling;
 use super::triangle::{Plane, Triangle};
 use glam::{IVec2, ivec2};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What is known of the samples in a triangle: distances in units of a step divided by the
 /// denominator of its plane.
@@ -25,6 +27,8 @@ pub struct Tally {
     /// Whether samples lie under the sea level, and above it.
     pub under: bool,
     pub above: bool,
+    /// The lightest grey of a detail mask.
+    pub grey: u8,
 }
 
 impl Tally {
@@ -36,6 +40,7 @@ impl Tally {
             denominator: self.denominator.max(other.denominator),
             under: self.under | other.under,
             above: self.above | other.above,
+            grey: self.grey.max(other.grey),
         }
     }
 
@@ -98,11 +103,13 @@ fn ancestors(tiling: &Tiling, root: Triangle) -> Vec<Triangle> {
 
 /// Measures the samples of a tile against triangles wider than it. `window` starts at the tile's
 /// north-west corner and holds present samples only, one row and column less than the tile's
-/// vertices where the source goes on; `corner` gives the height at a tile corner.
+/// vertices where the source goes on; `greys` of a detail mask lie in a square as wide as the
+/// window's longer side; `corner` gives the height at a tile corner.
 pub fn tally(
     tiling: &Tiling,
     tile: IVec2,
     window: &HeightMap,
+    greys: Option<&[u8]>,
     rules: &Rules,
     corner: impl Fn(IVec2) -> i32,
 ) -> Tallies {
@@ -114,10 +121,42 @@ pub fn tally(
     };
     let measured = triangles_over(tiling, tile).into_iter().map(|t| {
         let plane = Plane::through(scaled(t), corner(t.a), corner(t.b), corner(t.c));
-        let tally = tally_one(scaled(t), &plane, window, tile * side, rules);
+        let mut tally = tally_one(scaled(t), &plane, window, tile * side, rules);
+        if let Some(greys) = greys {
+            tally.grey = lightest(scaled(t), greys, window, tile * side);
+        }
         (name(t), tally)
     });
     measured.collect()
+}
+
+fn lightest(triangle: Triangle, greys: &[u8], window: &HeightMap, origin: IVec2) -> u8 {
+    let side = window.width.max(window.height) as usize;
+    let mut lightest = 0;
+    visit_rows(triangle, window, origin, |z, columns| {
+        let row = &greys[z * side..][columns];
+        lightest = row.iter().fold(lightest, |most, &grey| grey.max(most));
+    });
+    lightest
+}
+
+/// The rows of a triangle in a window, as the row's number and a range of columns.
+fn visit_rows(
+    triangle: Triangle,
+    window: &HeightMap,
+    origin: IVec2,
+    mut visit: impl FnMut(usize, Range<usize>),
+) {
+    let rows = triangle.rows();
+    let last = origin + ivec2(window.width as i32, window.height as i32) - 1;
+    for z in rows.z.0.max(origin.y)..=rows.z.1.min(last.y) {
+        let (x0, x1) = rows.interval(z);
+        let (x0, x1) = (x0.max(origin.x), x1.min(last.x));
+        if x0 <= x1 {
+            let columns = (x0 - origin.x) as usize..(x1 - origin.x + 1) as usize;
+            visit((z - origin.y) as usize, columns);
+        }
+    }
 }
 
 fn tally_one(
@@ -131,24 +170,11 @@ fn tally_one(
         denominator: plane.denominator,
         ..Tally::default()
     };
-    let rows = triangle.rows();
-    let last = origin + ivec2(window.width as i32, window.height as i32) - 1;
-    for z in rows.z.0.max(origin.y)..=rows.z.1.min(last.y) {
-        let (x0, x1) = rows.interval(z);
-        let (x0, x1) = (x0.max(origin.x), x1.min(last.x));
-        if x0 > x1 {
-            continue;
-        }
-        let start = (z - origin.y) as usize * window.width as usize;
-        let columns = (x0 - origin.x) as usize..=(x1 - origin.x) as usize;
-        add_row(
-            &mut tally,
-            &window.heights[start..][columns],
-            plane,
-            ivec2(x0, z),
-            rules,
-        );
-    }
+    visit_rows(triangle, window, origin, |z, columns| {
+        let start = origin + ivec2(columns.start as i32, z as i32);
+        let row = &window.heights[z * window.width as usize..][columns];
+        add_row(&mut tally, row, plane, start, rules);
+    });
     tally
 }
 
@@ -304,7 +330,11 @@ impl Ranked for Upper<'_> {
             return most;
         }
         let complexity = tally.complexity(self.rules.metric);
-        let exceeded = |rank: &Rank| complexity > self.rules.threshold(rank - 1);
+        let share = detail::share(tally.grey);
+        if share == 0.0 {
+            return most;
+        }
+        let exceeded = |rank: &Rank| complexity > self.rules.threshold(rank - 1) * share;
         (least + 1..=most).rev().find(exceeded).unwrap_or(least)
     }
 }

@@ -47,7 +47,7 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
     ("error", &[]),
     ("files", &["error", "world"]),
     ("source", &["error", "terrain::height_map", "world::SourceInfo"]),
-    ("import", &["error", "source", "terrain::height_map", "world::source", "world::SourceInfo"]),
+    ("import", &["error", "source", "terrain::detail", "terrain::height_map", "world::source", "world::SourceInfo"]),
     ("compile", &["error", "source", "terrain", "world"]),
     ("export", &["terrain", "world"]),
     ("stream", &["settings::StreamStats", "terrain", "world"]),

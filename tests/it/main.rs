@@ -6,6 +6,7 @@
 
 mod cli;
 mod common;
+mod compile;
 mod export;
 mod holes;
 mod import;

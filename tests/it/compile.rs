@@ -1,0 +1,202 @@
+//! `highfell compile` as a script or an impatient user runs it: cores, progress, masks, levels,
+//! Ctrl-C, and what must not change the bytes.
+
+use crate::common::{Home, Outcome};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A square raw file of rough ground.
+fn raw(home: &Home, name: &str, side: u32) {
+    let mut bytes = Vec::new();
+    for i in 0..side * side {
+        let (x, z) = ((i % side) as f64, (i / side) as f64);
+        let metres =
+            300.0 * (x / 90.0).sin() * (z / 70.0).cos() + 60.0 * (x / 7.0 + z / 11.0).sin();
+        bytes.extend(((metres + 500.0) as u16).to_le_bytes());
+    }
+    home.write(name, bytes);
+}
+
+fn compile(home: &Home, flags: &[&str]) -> Outcome {
+    let arguments = [
+        "compile",
+        "ground.r16",
+        "--spacing",
+        "10",
+        "--force",
+        "--quiet",
+    ];
+    let run = home.run(&[&arguments[..], flags].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    run
+}
+
+fn triangles(home: &Home, world: &str) -> Vec<u64> {
+    let run = home.run(&["inspect", world, "--json"]);
+    let facts: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let levels = facts["levels"].as_array().expect("levels").iter();
+    levels
+        .map(|level| level["triangles"].as_u64().expect("a number"))
+        .collect()
+}
+
+#[test]
+fn the_same_bytes_with_any_number_of_cores() {
+    let home = Home::new();
+    raw(&home, "ground.r16", 1100);
+    for (cores, name) in [("1", "one.hfw"), ("2", "two.hfw"), ("7", "seven.hfw")] {
+        compile(&home, &["--jobs", cores, "-o", name]);
+    }
+    let bytes = |name: &str| std::fs::read(home.work().join(name)).expect("a world");
+    assert!(bytes("one.hfw") == bytes("two.hfw") && bytes("two.hfw") == bytes("seven.hfw"));
+}
+
+#[test]
+fn scripts_read_progress_and_the_result_as_json() {
+    let home = Home::new();
+    raw(&home, "ground.r16", 1100);
+    let run = compile(&home, &["--json", "-o", "out.hfw"]);
+    let lines: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let (written, progress) = lines.split_last().expect("lines");
+    assert_eq!(written["written"], "out.hfw");
+    assert!(progress.len() > 4, "{run:?}");
+    let mut percents: Vec<u64> = progress
+        .iter()
+        .filter_map(|line| line["percent"].as_u64())
+        .collect();
+    percents.sort();
+    assert_eq!(
+        (percents.len(), percents.last()),
+        (progress.len(), Some(&100))
+    );
+}
+
+#[test]
+fn a_detail_mask_asks_for_full_resolution_where_it_is_white() {
+    let home = Home::new();
+    raw(&home, "ground.r16", 257);
+    let mut mask = image::GrayImage::new(64, 64);
+    compile(&home, &["-o", "plain.hfw", "--error", "20"]);
+    mask.save(home.work().join("black.png")).expect("a PNG");
+    mask.enumerate_pixels_mut()
+        .for_each(|(x, z, grey)| grey.0[0] = if x < 32 && z < 32 { 255 } else { 0 });
+    mask.save(home.work().join("mask.png")).expect("a PNG");
+    compile(
+        &home,
+        &[
+            "-o",
+            "black.hfw",
+            "--error",
+            "20",
+            "--detail-mask",
+            "black.png",
+        ],
+    );
+    compile(
+        &home,
+        &[
+            "-o",
+            "masked.hfw",
+            "--error",
+            "20",
+            "--detail-mask",
+            "mask.png",
+        ],
+    );
+    let [plain, black, masked] =
+        ["plain.hfw", "black.hfw", "masked.hfw"].map(|w| triangles(&home, w));
+    assert_eq!(plain, black);
+    assert!(
+        plain
+            .iter()
+            .zip(&masked)
+            .all(|(plain, masked)| masked > plain)
+    );
+    // A quarter of the map has all its cells.
+    assert!(
+        masked[0] >= 2 * 128 * 128 && masked[0] < 3 * 128 * 128,
+        "{masked:?}"
+    );
+    let verified = home.run(&["verify", "masked.hfw", "--source", "ground.r16"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    let refused = home.run(&[
+        "compile",
+        "ground.r16",
+        "--detail-mask",
+        "ground.r16",
+        "-o",
+        "no.hfw",
+    ]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.stderr.contains("expected a PNG picture"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn fewer_levels_and_other_lattices_make_sound_worlds() {
+    let home = Home::new();
+    raw(&home, "ground.r16", 400);
+    for flags in [
+        ["--levels", "1", "--lattice-bias", "0"],
+        ["--levels", "3", "--lattice-bias", "2"],
+        ["--levels", "9", "--lattice-bias", "0"],
+        ["--metric", "sum", "--patch-cells", "16"],
+    ] {
+        compile(&home, &[&flags[..], &["-o", "out.hfw"]].concat());
+        let verified = home.run(&["verify", "out.hfw", "--source", "ground.r16"]);
+        assert_eq!(verified.code, Some(0), "{flags:?}: {verified:?}");
+    }
+    compile(&home, &["--levels", "3", "-o", "three.hfw"]);
+    assert_eq!(triangles(&home, "three.hfw").len(), 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_compile_and_leaves_nothing() {
+    let home = Home::new();
+    raw(&home, "ground.r16", 3000);
+    let before = home.names();
+    let arguments = [
+        "compile",
+        "ground.r16",
+        "--spacing",
+        "10",
+        "--error",
+        "0.1",
+        "--json",
+        "-o",
+        "out.hfw",
+    ];
+    let mut command = home.command(&arguments);
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // The first line of progress: the compile has begun, its temporary files are there.
+    let mut first = String::new();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    std::io::BufRead::read_line(&mut stdout, &mut first).expect("a line");
+    assert!(first.contains("percent"), "{first}");
+    let signal = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(signal.expect("kill").success());
+    let drain = std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+    let output = child.wait_with_output().expect("it ends");
+    drain.join().expect("no panic").expect("read to the end");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("interrupted; nothing was written"),
+        "{stderr}"
+    );
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(home.names(), before);
+}
