@@ -12,9 +12,6 @@ use crate::world::FormatError;
 use glam::{IVec2, ivec2};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every sample is read three times: to survey, to settle the meshes, to write.
-const STEPS: u64 = 3;
-
 /// One compile.
 pub struct Job<'a> {
     pub source: &'a Source,
@@ -22,7 +19,10 @@ pub struct Job<'a> {
     pub rules: Rules,
     pub mask: Option<&'a DetailMask>,
     pub report: &'a (dyn Fn(Progress) -> Result<()> + Sync),
-    pub done: AtomicU64,
+    pub done: &'a AtomicU64,
+    /// Every sample is gone over so often: to survey, to settle the meshes, to write, and once for
+    /// each level's live thresholds.
+    pub passes: u64,
 }
 
 impl Job<'_> {
@@ -43,7 +43,7 @@ impl Job<'_> {
         let samples = cells.x as u64 * cells.y as u64;
         let done = self.done.fetch_add(samples, Ordering::Relaxed) + samples;
         let [x, z] = self.tiling.layout.size_cells.map(u64::from);
-        let total = STEPS * x * z;
+        let total = self.passes * x * z;
         (self.report)(Progress { done, total })
     }
 

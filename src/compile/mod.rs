@@ -8,6 +8,7 @@
 
 mod facts;
 mod job;
+mod live;
 mod meshes;
 mod sections;
 mod survey;
@@ -16,6 +17,7 @@ mod write;
 use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::terrain::detail::DetailMask;
+use crate::terrain::live::factor;
 use crate::terrain::measure::Metric;
 use crate::terrain::rules::Rules;
 use crate::terrain::tile::Tiling;
@@ -25,6 +27,7 @@ use crate::world::reader::META_CHUNK;
 use crate::world::{Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, WorldWriter};
 use job::{Job, usage};
 use meshes::Meshes;
+use std::sync::atomic::AtomicU64;
 
 /// Samples along a stream patch's side.
 pub const STREAM_CELLS: u32 = 512;
@@ -45,6 +48,8 @@ pub struct CompileOptions {
     pub lattice_bias: u8,
     /// Where more detail is asked for.
     pub detail_mask: Option<DetailMask>,
+    /// Whether to store at which threshold each vertex leaves its level's mesh.
+    pub live: bool,
 }
 
 impl Default for CompileOptions {
@@ -57,6 +62,7 @@ impl Default for CompileOptions {
             levels: None,
             lattice_bias: 1,
             detail_mask: None,
+            live: false,
         }
     }
 }
@@ -143,12 +149,20 @@ pub fn compile_into(
         rules: Rules::new(options.metric, in_units, sea_level),
         mask: options.detail_mask.as_ref(),
         report,
-        done: Default::default(),
+        done: &AtomicU64::new(0),
+        passes: 3 + if options.live {
+            layout.levels as u64
+        } else {
+            0
+        },
     };
     let (tallies, coarse) = survey::survey(&job)?;
+    let writer = WorldWriter::new(spools.chunks);
+    if options.live {
+        live::write_live(&job, &tallies, &*spools.scratch, &writer)?;
+    }
     let upper = Upper::new(job.tiling, &job.rules, tallies);
     let meshes = Meshes::settle(&job, upper, &*spools.scratch)?;
-    let writer = WorldWriter::new(spools.chunks);
     let facts = write::write(&job, &meshes, &coarse, &writer)?;
     let levels = facts.iter().zip(&thresholds);
     let levels = levels.map(|(facts, &threshold)| facts.level_meta(threshold, source.step_m));
@@ -180,6 +194,7 @@ fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<L
         summit: source.ground.summit(),
         sea_level_m: options.sea_level_m,
         metric: options.metric.name().into(),
+        live_factor: options.live.then(|| factor(options.metric)),
         levels,
         source: source.info.clone(),
     }
@@ -353,6 +368,70 @@ mod tests {
         } else {
             visit(triangle);
         }
+    }
+
+    #[test]
+    fn live_steps_give_the_meshes_of_raised_thresholds() {
+        for metric in [Metric::Max, Metric::Sum] {
+            let source = source(150, 130);
+            let base = CompileOptions {
+                metric,
+                patch_cells: 8,
+                sea_level_m: Some(0.0),
+                error: Some(default_error(metric, &source)),
+                ..Default::default()
+            };
+            let live = CompileOptions {
+                live: true,
+                ..base.clone()
+            };
+            let live = World::open(Box::new(bytes(&source, &live)), "test").unwrap();
+            let mut fewer = 0;
+            for step in [0, 1, 5, 14] {
+                let error = base.error.map(|error| error * factor(metric).powi(step));
+                let raised = CompileOptions {
+                    error,
+                    ..base.clone()
+                };
+                let raised = World::open(Box::new(bytes(&source, &raised)), "test").unwrap();
+                let mut expected = Vec::new();
+                walk(&raised, |section| expected.push(section.patches.clone()));
+                let mut at = 0;
+                walk(&live, |section| {
+                    let steps = live.read_live(section).unwrap().expect("it was asked for");
+                    for ((patch, steps), expected) in
+                        section.patches.iter().zip(&steps).zip(&expected[at])
+                    {
+                        for half in 0..2 {
+                            let kept = kept(&patch.trees[half], &steps[half], step as u8);
+                            assert_eq!(kept, expected.trees[half], "{:?}", section.key);
+                            fewer += (kept.len() < patch.trees[half].len()) as usize;
+                        }
+                    }
+                    at += 1;
+                });
+            }
+            assert!(fewer > 100, "only {fewer} trees became smaller");
+        }
+    }
+
+    /// A tree without the nodes below a step.
+    fn kept(tree: &crate::world::Bits, steps: &[u8], least: u8) -> crate::world::Bits {
+        let (mut bits, mut steps) = (tree.reader(), steps.iter());
+        let mut kept = crate::world::Bits::default();
+        // Whether the node above each open triangle was kept.
+        let mut above = vec![true];
+        while let Some(parent) = above.pop() {
+            let step = bits.next().then(|| *steps.next().unwrap());
+            let split = step.is_some_and(|step| step >= least);
+            if parent {
+                kept.push(split);
+            }
+            if step.is_some() {
+                above.extend([parent && split; 2]);
+            }
+        }
+        kept
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
         window.heights[p.y as usize * window.width as usize + p.x as usize]
     };
     for level in 0..=job.tiling.level {
-        let keys = patches_of(job, place, level);
+        let keys = job.tiling.patches_of(place, level);
         let mut records = Vec::with_capacity(keys.len());
         for &key in &keys {
             let bounds = patch_bounds(job, ground, place, key, &left.bounds);
@@ -132,18 +132,6 @@ fn rim(job: &Job) -> i32 {
     let layout = &job.tiling.layout;
     let widest = layout.stream_levels.saturating_sub(1);
     APRON * layout.stride(widest) as i32
-}
-
-/// A tile's patches of a level, row by row.
-fn patches_of(job: &Job, tile: IVec2, level: u8) -> Vec<PatchKey> {
-    let side = 1 << (job.tiling.level - level);
-    let corner = tile * side;
-    let row = |z| (0..side).map(move |x| corner + ivec2(x, z));
-    (0..side)
-        .flat_map(row)
-        .map(|patch| PatchKey::new(level, patch.x as u32, patch.y as u32))
-        .filter(|&key| job.tiling.layout.contains(key))
-        .collect()
 }
 
 /// From the samples at the finest level, from the finer patches above it.

@@ -153,6 +153,10 @@ pub struct CompileArgs {
     /// level, grey takes a share of the error away
     #[arg(long, value_name = "PNG")]
     pub detail_mask: Option<PathBuf>,
+    /// Store for every vertex at which threshold it leaves its level's mesh, so that a viewer can
+    /// follow a changed threshold at once; takes a pass over the ground for each level
+    #[arg(long)]
+    pub live: bool,
     /// Cores to use; all by default
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

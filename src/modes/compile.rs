@@ -55,6 +55,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
         levels: args.levels,
         lattice_bias: args.lattice_bias,
         detail_mask: detail_mask.transpose()?,
+        live: args.live,
     };
     let spools = Spools {
         chunks: Box::new(FileSpool::beside(&output)?),

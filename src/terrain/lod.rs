@@ -271,6 +271,7 @@ mod tests {
             summit: [0, 0],
             sea_level_m: None,
             metric: "max".into(),
+            live_factor: None,
             levels: (0..layout.levels).map(level).collect(),
             source: SourceInfo::made_up("made up", [0.0, tall]),
         }

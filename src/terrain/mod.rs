@@ -10,6 +10,7 @@ pub mod height_map;
 pub mod hierarchy;
 pub mod holes;
 pub mod leaves;
+pub mod live;
 pub mod lod;
 pub mod measure;
 pub mod mesh;

@@ -39,6 +39,14 @@ impl Rules {
         }
     }
 
+    /// The same rules with other thresholds.
+    pub fn with_thresholds(&self, thresholds: Vec<f64>) -> Self {
+        Rules {
+            sea: self.sea,
+            ..Rules::new(self.metric, thresholds, None)
+        }
+    }
+
     /// What a level asks for.
     pub fn threshold(&self, level: u8) -> f64 {
         self.thresholds[level as usize]

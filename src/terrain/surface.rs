@@ -158,6 +158,7 @@ mod tests {
             summit: [0, 0],
             sea_level_m: None,
             metric: "max".into(),
+            live_factor: None,
             levels: vec![level],
             source: SourceInfo::made_up("made up", [0.0, 0.0]),
         }

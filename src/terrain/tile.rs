@@ -10,7 +10,8 @@ use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise, settle};
 use super::rules::Rules;
 use super::tile_ground::TileGround;
 use super::triangle::Triangle;
-use crate::world::Layout;
+use crate::world::live::STEPS;
+use crate::world::{Layout, PatchKey};
 use glam::{IVec2, ivec2};
 
 /// How a world is cut into tiles.
@@ -22,6 +23,16 @@ pub struct Tiling {
     pub level: u8,
     /// Samples along a tile's side.
     pub side: i32,
+    pub ladder: Ladder,
+}
+
+/// What ranks stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ladder {
+    /// One more than the coarsest level that has a vertex.
+    Levels,
+    /// One more than the last of a level's growing thresholds at which its mesh has a vertex.
+    Steps { level: u8 },
 }
 
 impl Tiling {
@@ -31,6 +42,7 @@ impl Tiling {
             layout,
             level,
             side: layout.patch_size(level) as i32,
+            ladder: Ladder::Levels,
         }
     }
 
@@ -53,10 +65,43 @@ impl Tiling {
         ivec2(x as i32, z as i32) - tile * self.side
     }
 
+    /// The highest rank there is.
+    pub fn top_rank(&self) -> Rank {
+        match self.ladder {
+            Ladder::Levels => self.layout.levels,
+            Ladder::Steps { .. } => STEPS,
+        }
+    }
+
     /// The rank that lattices allow a vertex of the world whose place divides by two so often.
     pub fn highest_rank(&self, halvings: u32) -> Rank {
-        let level = halvings + self.layout.lattice_bias as u32;
-        level.min(self.layout.coarsest() as u32) as Rank + 1
+        let coarsest = halvings + self.layout.lattice_bias as u32;
+        match self.ladder {
+            Ladder::Levels => coarsest.min(self.layout.coarsest() as u32) as Rank + 1,
+            Ladder::Steps { level } if coarsest >= level as u32 => STEPS,
+            Ladder::Steps { .. } => 0,
+        }
+    }
+
+    /// The rank that the corners of all present patches of a level have at least.
+    pub fn corner_rank(&self, patches: u8) -> Rank {
+        match self.ladder {
+            Ladder::Levels => patches + 1,
+            Ladder::Steps { level } if patches >= level => STEPS,
+            Ladder::Steps { .. } => 0,
+        }
+    }
+
+    /// A tile's patches of a level no coarser than its own, row by row.
+    pub fn patches_of(&self, tile: IVec2, level: u8) -> Vec<PatchKey> {
+        let side = 1 << (self.level - level);
+        let corner = tile * side;
+        let row = |z| (0..side).map(move |x| corner + ivec2(x, z));
+        (0..side)
+            .flat_map(row)
+            .map(|patch| PatchKey::new(level, patch.x as u32, patch.y as u32))
+            .filter(|&key| self.layout.contains(key))
+            .collect()
     }
 }
 
@@ -97,6 +142,7 @@ impl<'a> Tile<'a> {
     pub fn start(&mut self, corners: [Rank; 4], borders: [&[Rank]; 4]) {
         let mut raised = Raised::default();
         for level in 0..self.tiling.level {
+            let rank = self.tiling.corner_rank(level);
             let size = self.tiling.layout.patch_size(level) as i32;
             let last = self.tiling.last_sample(self.place);
             // The last present patch ends where the source does, or behind it.
@@ -104,7 +150,7 @@ impl<'a> Tile<'a> {
             for z in (0..=end.y).step_by(size as usize) {
                 for x in (0..=end.x).step_by(size as usize) {
                     if !self.is_corner(ivec2(x, z)) {
-                        raise(self, ivec2(x, z), level + 1, &mut raised);
+                        raise(self, ivec2(x, z), rank, &mut raised);
                     }
                 }
             }

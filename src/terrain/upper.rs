@@ -230,12 +230,13 @@ impl<'a> Upper<'a> {
             let [nx, nz] = tiling.layout.patches(level).map(|n| n as i32);
             for z in 0..=nz {
                 for x in 0..=nx {
-                    raise(&mut upper, ivec2(x, z) * size, level + 1, &mut raised);
+                    let rank = tiling.corner_rank(level);
+                    raise(&mut upper, ivec2(x, z) * size, rank, &mut raised);
                 }
             }
         }
         for root in upper.roots() {
-            consider(&mut upper, root, 0, tiling.layout.levels, &mut raised);
+            consider(&mut upper, root, 0, tiling.top_rank(), &mut raised);
         }
         settle(&mut upper, &mut raised);
         upper

@@ -29,16 +29,18 @@ pub enum ChunkKind {
     Meta,
     Topology,
     Heights,
+    Live,
     Imagery,
     Materials,
     Horizons,
     Normals,
 }
 
-const KINDS: [(ChunkKind, [u8; 4]); 7] = [
+const KINDS: [(ChunkKind, [u8; 4]); 8] = [
     (ChunkKind::Meta, *b"META"),
     (ChunkKind::Heights, *b"HGTS"),
     (ChunkKind::Topology, *b"TOPO"),
+    (ChunkKind::Live, *b"LIVE"),
     (ChunkKind::Imagery, *b"IMGE"),
     (ChunkKind::Materials, *b"MATL"),
     (ChunkKind::Horizons, *b"HRZN"),

@@ -22,6 +22,10 @@ pub struct Meta {
     /// How thresholds are meant: `max`, the largest vertical distance in metres, or `sum`, the
     /// distances summed over the cells in cubic metres. Errors are metres under both.
     pub metric: String,
+    /// What thresholds are multiplied with from step to step of the live thresholds; none where
+    /// the world has no such chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_factor: Option<f64>,
     /// One entry a level, finest first.
     pub levels: Vec<LevelMeta>,
     pub source: SourceInfo,
@@ -100,6 +104,9 @@ impl Meta {
             && low >= -largest
             && high <= largest
             && self.sea_level_m.is_none_or(f64::is_finite)
+            && self
+                .live_factor
+                .is_none_or(|factor| (1.0..=1e3).contains(&factor))
             && ["max", "sum"].contains(&self.metric.as_str())
             && (0..2).all(|axis| self.summit[axis] <= self.layout.size_cells[axis])
             && self.levels.len() == self.layout.levels as usize

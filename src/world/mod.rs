@@ -8,6 +8,7 @@ pub mod bits;
 pub mod container;
 pub mod heights;
 pub mod layout;
+pub mod live;
 pub mod meta;
 pub mod reader;
 pub mod source;

@@ -6,7 +6,7 @@
 use super::container::{self, Entry};
 use super::meta::MAX_META_BYTES;
 use super::{ChunkId, ChunkKind, FormatError, HeightGrid, Meta, PatchKey, PatchRecord, SectionKey};
-use super::{heights, topology};
+use super::{heights, live, topology};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,6 +45,9 @@ pub struct World {
     entries: HashMap<ChunkId, Entry>,
     order: Vec<ChunkId>,
 }
+
+/// A step for each node of a patch's two trees, in the order of their bit-streams.
+pub type LiveSteps = [Vec<u8>; 2];
 
 /// One section, decoded: heights with their apron, and the patches row by row.
 #[derive(Debug)]
@@ -214,6 +217,19 @@ impl World {
             patches,
             bytes,
         })
+    }
+
+    /// How far the threshold can rise until each node of a section's trees is no longer split;
+    /// none where the world does not have it.
+    pub fn read_live(&self, section: &Section) -> Result<Option<Vec<LiveSteps>>, FormatError> {
+        if self.meta.live_factor.is_none() {
+            return Ok(None);
+        }
+        let id = chunk_of(ChunkKind::Live, section.key);
+        let limit = live::stored_bytes(&section.patches);
+        let bytes = read_chunk(self.source.as_ref(), &self.entries, id, limit)?;
+        let steps = live::decode(&bytes, &section.patches).map_err(name_chunk(id))?;
+        Ok(Some(steps))
     }
 
     fn read_heights(
