@@ -216,6 +216,7 @@ impl ImportArgs {
             crop: self.crop,
             voids: self.voids,
             resample_m: self.resample,
+            ..ImportOptions::default()
         }
     }
 }

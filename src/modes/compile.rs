@@ -24,14 +24,23 @@ pub fn run(args: &CompileArgs) -> Result<()> {
         let read: Vec<&Path> = tiles.iter().map(PathBuf::as_path).collect();
         check_may_write(&output, args.force, &read)?;
     }
-    let (source, lint) = import::load_tiles(&tiles, &args.import.options())?;
+    let mut options = args.import.options();
+    let bar = ProgressBar::new("Reading", args.quiet);
+    let mut tell = |done, total| bar.set(Progress { done, total });
+    let mut progress = import::Progress::new(&mut tell);
     if args.dry_run {
+        let lint = import::look(&tiles, &options, &mut progress)?;
+        bar.finish();
         return print(&if args.json {
             serde_json::to_string_pretty(&lint).expect("plain data")
         } else {
             as_text(&lint)
         });
     }
+    // Where there must be room for the world anyway.
+    options.scratch = Some(folder_of(&output));
+    let (source, lint) = import::load_watched(&tiles, &options, &mut progress)?;
+    bar.finish();
     if !args.quiet {
         for warning in &lint.warnings {
             log::warn!("{}", as_line(warning));
@@ -117,6 +126,13 @@ impl ProgressBar {
 
     pub fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
     }
 }
 
