@@ -43,6 +43,7 @@ pub(super) struct Chunks {
     order: ByteOrder,
     /// Width and height of a chunk.
     chunk: [u32; 2],
+    tiled: bool,
     /// Chunks from west to east.
     across: u32,
     /// Bytes in the file, of the chunks of our band.
@@ -114,6 +115,7 @@ impl Chunks {
                 Endian::BigEndian => ByteOrder::Big,
             },
             chunk,
+            tiled,
             across,
             first,
             decoders: Vec::new(),
@@ -124,10 +126,11 @@ impl Chunks {
 
     /// What the header promises must fit the file, and a chunk the memory.
     fn check_claim(&self) -> Result<()> {
-        let present = self.sizes.iter().filter(|size| **size > 0).count() as u64;
-        let pixels = u64::from(self.chunk[0]).saturating_mul(self.chunk[1].into());
-        let chunk_bytes = pixels.saturating_mul(self.pixel_bytes());
-        let claimed = chunk_bytes.saturating_mul(present);
+        let row_bytes = u64::from(self.chunk[0]).saturating_mul(self.pixel_bytes());
+        let chunk_bytes = row_bytes.saturating_mul(self.chunk[1].into());
+        let present = (0..).zip(&self.sizes).filter(|(_, size)| **size > 0);
+        let rows: u64 = present.map(|(index, _)| self.stored_rows(index)).sum();
+        let claimed = row_bytes.saturating_mul(rows);
         self.layout
             .check_claim(claimed, self.input.len(), &self.path)?;
         if self.layout.is_plain() || chunk_bytes <= MOST_CHUNK_BYTES {
@@ -138,6 +141,14 @@ impl Chunks {
             format!("strips or tiles of {gigabytes:.1} GB each are too large for the memory");
         let expected = "smaller ones (gdal_translate -co TILED=YES -co COMPRESS=DEFLATE)";
         Err(Error::file(&self.path, what, expected))
+    }
+
+    /// Rows of a chunk: the last strip ends with the picture, tiles never do.
+    fn stored_rows(&self, index: u32) -> u64 {
+        let [_, height] = self.chunk;
+        let left = self.layout.height - index / self.across * height;
+        let rows = if self.tiled { height } else { height.min(left) };
+        rows.into()
     }
 
     /// Bytes from pixel to pixel within a chunk.
@@ -359,4 +370,185 @@ impl Bands for Chunks {
 /// Makes the last row the first.
 fn flip<T: Copy>(samples: &mut Vec<T>, width: usize) {
     *samples = samples.chunks(width).rev().flatten().copied().collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fixtures::{Packing, Tiff};
+    use super::super::geotiff;
+    use super::super::options::ImportOptions;
+    use super::super::raster::Raster;
+    use super::*;
+
+    fn open(file: &Tiff, band: u16) -> Raster {
+        let options = ImportOptions {
+            band: Some(band),
+            ..Default::default()
+        };
+        let input = Input::memory(file.bytes());
+        geotiff::open(input, Path::new("x.tif"), &options).unwrap()
+    }
+
+    /// Any arrangement of chunks and bands, with a void here and there.
+    #[derive(Clone, Debug)]
+    struct Case {
+        size: [u32; 2],
+        chunk: [u32; 2],
+        tiled: bool,
+        planar: bool,
+        bands: u16,
+        band: u16,
+        south_up: bool,
+        packing: Packing,
+        area: [u32; 4],
+        left_out: usize,
+    }
+
+    fn case() -> impl Strategy<Value = Case> {
+        let size = [2u32..70, 2u32..70];
+        let chunk = [1u32..5, 1u32..40];
+        let packing = prop_oneof![
+            Just(Packing::None),
+            Just(Packing::PackBits),
+            Just(Packing::Zstd)
+        ];
+        let flags = any::<[bool; 3]>();
+        let rest = (1u16..4, 0u16..3, packing, any::<[u32; 4]>(), 0usize..99);
+        (size, chunk, flags, rest).prop_map(|(size, chunk, flags, rest)| {
+            let [tiled, planar, south_up] = flags;
+            let (bands, band, packing, area, left_out) = rest;
+            Case {
+                size,
+                chunk,
+                tiled,
+                planar,
+                bands,
+                band: band % bands,
+                south_up,
+                packing,
+                area,
+                left_out,
+            }
+        })
+    }
+
+    impl Case {
+        fn file(&self) -> Tiff {
+            let [width, height] = self.size;
+            let bands = u32::from(self.bands);
+            let all = 0..width * height * bands;
+            let samples: Vec<i16> = all.map(|i| (i * 7 % 31_000) as i16 - 9000).collect();
+            let file = Tiff::int16(width, height, &samples).text(42113, "-8993");
+            let file = match self.planar {
+                true => file.planes(self.bands),
+                false => file.bands(self.bands),
+            };
+            let file = match self.tiled {
+                true => file.tiles(16 * self.chunk[0], 16 * (1 + self.chunk[1] / 16)),
+                false => file.strips(self.chunk[1].min(height)),
+            };
+            let up = [10.0, 0.0, 0.0, 0.0, 0.0, 10.0, 0.0, 0.0];
+            let file = match self.south_up {
+                true => file.doubles(34264, &[&up[..], &[0.0; 8]].concat()),
+                false => file,
+            };
+            file.packed(self.packing).without_chunk(self.left_out)
+        }
+
+        /// The chunk of our band that a sample of the file is in.
+        fn chunk_of(&self, x: u32, z: u32) -> usize {
+            let [width, height] = self.size;
+            let [chunk_width, chunk_height] = match self.tiled {
+                true => [16 * self.chunk[0], 16 * (1 + self.chunk[1] / 16)],
+                false => [width, self.chunk[1].min(height)],
+            };
+            let across = width.div_ceil(chunk_width);
+            let plane = if self.planar { u32::from(self.band) } else { 0 };
+            let first = plane * across * height.div_ceil(chunk_height);
+            (first + z / chunk_height * across + x / chunk_width) as usize
+        }
+
+        fn sample(&self, x: u32, z: u32) -> f64 {
+            let [width, height] = self.size;
+            let z = if self.south_up { height - 1 - z } else { z };
+            if self.chunk_of(x, z) == self.left_out {
+                return f64::NAN;
+            }
+            let (at, band, bands) = (z * width + x, u32::from(self.band), u32::from(self.bands));
+            let index = match self.planar {
+                true => band * width * height + at,
+                false => at * bands + band,
+            };
+            let value = f64::from(index * 7 % 31_000) - 9000.0;
+            if value == -8993.0 { f64::NAN } else { value }
+        }
+
+        fn area(&self) -> Area {
+            let side = |start: u32, count: u32, whole: u32| {
+                let start = start % whole;
+                (start, 1 + count % (whole - start))
+            };
+            let (x, width) = side(self.area[0], self.area[1], self.size[0]);
+            let (z, height) = side(self.area[2], self.area[3], self.size[1]);
+            Area {
+                x,
+                z,
+                width,
+                height,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_area_of_any_arrangement_is_what_was_written(case in case()) {
+            let mut raster = open(&case.file(), case.band + 1);
+            let area = case.area();
+            let found = raster.part(area).unwrap();
+            let places = (area.z..area.z + area.height)
+                .flat_map(|z| (area.x..area.x + area.width).map(move |x| (x, z)));
+            let naive: Vec<f64> = places.map(|(x, z)| case.sample(x, z)).collect();
+            for (found, naive) in found.iter().zip(&naive) {
+                prop_assert!(found == naive || found.is_nan() && naive.is_nan());
+            }
+            prop_assert_eq!(found.len(), naive.len());
+        }
+
+        #[test]
+        fn damaged_files_are_read_or_refused(
+            case in case(),
+            hits in prop::collection::vec((0usize..400, any::<u8>()), 1..4),
+        ) {
+            let mut bytes = case.file().bytes();
+            for (at, value) in hits {
+                let at = at % bytes.len();
+                bytes[at] = value;
+            }
+            let options = ImportOptions { band: Some(1), ..Default::default() };
+            let opened = geotiff::open(Input::memory(bytes), Path::new("x.tif"), &options);
+            let Ok(mut raster) = opened else { return Ok(()) };
+            if raster.head.width.saturating_mul(raster.head.height) < 1 << 20 {
+                let area = raster.head.whole();
+                let read = raster.samples.read(area, &mut |_| Ok(()));
+                let message = read.err().map(|e| e.to_string()).unwrap_or_default();
+                prop_assert!(!message.contains('\n'), "{}", message);
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_too_large_for_the_memory_is_refused() {
+        let file = Tiff::int16(2, 2, &[0; 4]).claiming(60_000, 60_000);
+        let mut bytes = file.packed(Packing::PackBits).bytes();
+        bytes.resize(4_000_000, 0);
+        let options = ImportOptions::default();
+        let opened = geotiff::open(Input::memory(bytes), Path::new("x.tif"), &options);
+        let message = opened.unwrap_err().to_string();
+        assert!(
+            message.contains("7.2 GB") && message.contains("TILED=YES"),
+            "{message}"
+        );
+    }
 }

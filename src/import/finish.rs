@@ -153,6 +153,10 @@ impl Judged {
             resample::to_square(&mut grid, self.spacing_m, metres, &self.path)?;
             holes = Grouped::default();
             samples.integer = false;
+            // What is averaged does not reach as far as the source.
+            let all = || grid.samples.iter().copied();
+            samples.low = all().fold(f64::INFINITY, f64::min);
+            samples.high = all().fold(f64::NEG_INFINITY, f64::max);
             samples.store = Store::new(lint.size, Kind::F64, &options.shelf())?;
             let area = samples.store.whole();
             samples.store.write(area, Numbers::F64(grid.samples))?;

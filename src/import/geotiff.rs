@@ -91,7 +91,7 @@ mod tests {
     use tiff::encoder::{Compression, DeflateLevel, TiffEncoder, colortype};
     use tiff::tags::Predictor;
 
-    use super::super::fixtures::Tiff;
+    use super::super::fixtures::{Packing, Tiff};
     use super::super::grid::Grid;
     use super::*;
 
@@ -190,6 +190,19 @@ mod tests {
                 .unwrap();
             let grid = read_bytes(&bytes.into_inner()).unwrap();
             assert_eq!(grid.samples, as_numbers(&heights));
+        }
+    }
+
+    #[test]
+    fn compressions_that_are_not_read_are_named() {
+        for (code, name) in [(34887, "LERC compression"), (1234, "compression 1234")] {
+            let file = Tiff::int16(2, 2, &[0; 4]).packed(Packing::Other(code));
+            let message = read_bytes(&file.bytes()).unwrap_err().to_string();
+            assert!(
+                message.contains(&format!("{name} is not supported")),
+                "{message}"
+            );
+            assert!(message.contains("COMPRESS=DEFLATE"), "{message}");
         }
     }
 
