@@ -43,7 +43,8 @@ fn write_level(job: &Job, meshes: &Meshes, level: u8, writer: &WorldWriter) -> R
     let layout = &job.tiling.layout;
     let wider = level > job.tiling.level;
     let tiles = meshes.worked_on();
-    let found: Vec<(Vec<(PatchKey, [Steps; 2])>, [Steps; 2])> = tiles
+    type Found = (Vec<(PatchKey, [Steps; 2])>, [Steps; 2]);
+    let found: Vec<Found> = tiles
         .par_iter()
         .map(|&place| {
             let tile = meshes.tile(place, None)?;

@@ -402,10 +402,12 @@ mod tests {
                     for ((patch, steps), expected) in
                         section.patches.iter().zip(&steps).zip(&expected[at])
                     {
-                        for half in 0..2 {
-                            let kept = kept(&patch.trees[half], &steps[half], step as u8);
-                            assert_eq!(kept, expected.trees[half], "{:?}", section.key);
-                            fewer += (kept.len() < patch.trees[half].len()) as usize;
+                        for ((tree, steps), expected) in
+                            patch.trees.iter().zip(steps).zip(&expected.trees)
+                        {
+                            let kept = kept(tree, steps, step as u8);
+                            assert_eq!(kept, *expected, "{:?}", section.key);
+                            fewer += (kept.len() < tree.len()) as usize;
                         }
                     }
                     at += 1;

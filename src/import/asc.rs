@@ -12,7 +12,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use super::geo::{Georef, Unit};
-use super::grid::{Grid, check_size};
+use super::grid::{Grid, check_whole};
 use super::voids::VoidRule;
 use crate::error::{Error, Result};
 
@@ -166,7 +166,7 @@ impl Header {
             })
         };
         let (width, height) = (side("ncols")? as u64, side("nrows")? as u64);
-        check_size(path, width, height)?;
+        check_whole(path, width, height, "a TIFF")?;
         if width * height > len.div_ceil(2) {
             let what = format!("{len} bytes cannot hold {width} x {height} values");
             return Err(Error::file(path, what, "a complete grid"));

@@ -17,7 +17,7 @@ use exr::meta::attribute::SampleType;
 use exr::meta::header::Header;
 use exr::prelude::f16;
 
-use super::grid::{Grid, check_size};
+use super::grid::{Grid, check_whole};
 use super::one_line;
 use super::options::ImportOptions;
 use super::voids::VoidRule;
@@ -79,7 +79,7 @@ pub(super) fn read<R: BufRead + Seek>(
 
 fn check_header(header: &Header, len: u64, path: &Path) -> Result<()> {
     let Vec2(width, height) = header.layer_size;
-    check_size(path, width as u64, height as u64)?;
+    check_whole(path, width as u64, height as u64, "a TIFF")?;
     if header.deep {
         return Err(Error::file(path, "deep data", "one channel of heights"));
     }

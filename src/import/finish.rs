@@ -3,104 +3,177 @@
 //! The order matters: what is no height goes first, then the crop, so that all that is said of
 //! the source is said of what is used; voids are filled before a new grid is made of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::grid::{Grid, Measure};
-use super::lint::{self, Lint};
-use super::options::{ImportOptions, VoidFill};
-use super::{geo, membrane, nearest, quantise, resample, voids};
-use crate::error::{Error, Result};
+use super::grid::Measure;
+use super::heights::{self, Samples, Units};
+use super::holes::Grouped;
+use super::ingest::{Ingested, Progress};
+use super::lint::{self, Lint, Warning};
+use super::numbers::{Kind, Numbers};
+use super::options::ImportOptions;
+use super::raster::Head;
+use super::store::Store;
+use super::{geo, quantise, resample};
+use crate::error::Result;
 use crate::source::Source;
-use crate::terrain::height_map::HeightMap;
 use crate::world::source::SourceInfo;
 
 /// How near to a whole number of steps an offset must be to shift integers.
 const WHOLE: f64 = 1e-6;
 
-/// `path` stands for all files in messages, `files` in the world.
-pub(super) fn finish(
-    path: &Path,
-    files: Vec<String>,
-    mut grid: Grid,
-    options: &ImportOptions,
-) -> Result<(Source, Lint)> {
-    if let Some(nodata) = options.nodata {
-        grid.declare_void(nodata);
-    }
-    if let Some(crop) = options.crop {
-        grid.crop(crop, path)?;
-    }
-    let survey = voids::survey(&grid.samples)
-        .ok_or_else(|| Error::file(path, "every sample is a void", "heights"))?;
-    let line = Line::of(&grid.measure, options);
-    let ends = [survey.low, survey.high].map(|v| line.metres(v));
+/// A source that was read and judged, but has no heights yet.
+#[derive(Debug)]
+pub(super) struct Judged {
+    ingested: Ingested,
+    line: Line,
+    step_m: f64,
+    info: SourceInfo,
+    pub lint: Lint,
+    /// For messages; stands for all files.
+    path: PathBuf,
+    /// Before a new grid is made.
+    spacing_m: [f64; 2],
+}
+
+pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) -> Result<Judged> {
+    let (head, found) = (&ingested.head, &ingested.found);
+    let line = Line::of(&head.measure, options);
+    let ends = [found.low, found.high].map(|v| line.metres(v));
     let (min_m, max_m) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
-    let mut spacing_m = spacing_m(path, &mut grid, options)?;
-    let mut warnings = std::mem::take(&mut grid.warnings);
-    warnings.extend(lint::examine(&grid, &survey, line.scale, spacing_m));
-    let void_places = lint::voids(&grid);
-    if survey.voids > 0 {
-        match options.voids {
-            VoidFill::Smooth => membrane::fill(grid.width, grid.height, &mut grid.samples),
-            VoidFill::Nearest => nearest::fill(grid.width, &mut grid.samples),
-        }
-    }
-    if let Some(metres) = options.resample_m {
-        resample::to_square(&mut grid, spacing_m, metres, path)?;
-        spacing_m = [metres; 2];
-    }
+    let (spacing_m, spacing_warning) = spacing_m(path, head, options)?;
+    let mut warnings = head.warnings.clone();
+    warnings.extend(spacing_warning);
+    let subject = lint::Subject {
+        head,
+        found,
+        metres: line.scale,
+        spacing_m,
+    };
+    warnings.extend(subject.examine(&ingested.store)?);
+    let old_size = [head.width, head.height];
+    let (size, new_spacing_m) = match options.resample_m {
+        Some(metres) => (
+            resample::size(old_size, spacing_m, metres, path)?,
+            [metres; 2],
+        ),
+        None => (old_size, spacing_m),
+    };
+    let whole = head.integer && options.resample_m.is_none();
     let step_m = options
         .height_step_m
-        .or_else(|| line.whole_step().filter(|_| grid.integer))
+        .or_else(|| line.whole_step().filter(|_| whole))
         .unwrap_or_else(|| quantise::float_step(min_m, max_m));
     quantise::check_range(path, min_m, max_m, step_m)?;
-    let georef = grid.georef.as_ref();
+    let voids = found.voids.map_or(0, |voids| voids.count);
+    let georef = head.georef.as_ref();
+    let scale = [0, 1].map(|axis| new_spacing_m[axis] / spacing_m[axis]);
     let info = SourceInfo {
-        files,
-        voids: survey.voids,
-        filled: survey.voids,
+        files: ingested.files.clone(),
+        voids,
+        filled: voids,
         min_m,
         max_m,
         crs: georef.and_then(|g| g.crs.clone()),
-        transform: georef.map(|g| g.transform),
+        transform: georef.map(|g| scaled(g.transform, scale)),
         pixel_is_area: georef.is_some_and(|g| g.pixel_is_area),
     };
     let lint = Lint {
         files: info.files.clone(),
         crs: info.crs.clone(),
-        size: [grid.width, grid.height],
-        spacing_m,
+        size,
+        spacing_m: new_spacing_m,
         min_m,
         max_m,
         height_step_m: step_m,
-        voids: void_places,
+        voids: found.voids,
         warnings,
     };
-    let units = |v: &f64| (v * (line.scale / step_m) + line.offset / step_m).round() as i32;
-    let map = HeightMap {
-        width: grid.width,
-        height: grid.height,
-        heights: grid.samples.iter().map(units).collect(),
-    };
-    let source = Source {
-        ground: Box::new(map),
+    Ok(Judged {
+        ingested,
+        line,
         step_m,
-        spacing_m,
         info,
-    };
-    Ok((source, lint))
+        lint,
+        path: path.to_owned(),
+        spacing_m,
+    })
 }
 
-fn spacing_m(path: &Path, grid: &mut Grid, options: &ImportOptions) -> Result<[f64; 2]> {
-    if let Some(spacing) = options.spacing_m {
-        return Ok(spacing);
+/// With steps to the east and to the south so many times as wide.
+fn scaled(mut transform: [f64; 6], [x, z]: [f64; 2]) -> [f64; 6] {
+    transform[1] *= x;
+    transform[5] *= z;
+    transform
+}
+
+fn spacing_m(
+    path: &Path,
+    head: &Head,
+    options: &ImportOptions,
+) -> Result<([f64; 2], Option<Warning>)> {
+    match options.spacing_m {
+        Some(spacing) => Ok((spacing, None)),
+        None => geo::spacing_m(path, head.georef.as_ref(), head.width, head.height),
     }
-    let (spacing, warning) = geo::spacing_m(path, grid.georef.as_ref(), grid.width, grid.height)?;
-    grid.warnings.extend(warning);
-    Ok(spacing)
+}
+
+impl Judged {
+    /// The heights, and what there is to say of them.
+    pub fn into_source(
+        self,
+        options: &ImportOptions,
+        progress: &mut Progress,
+    ) -> Result<(Source, Lint)> {
+        let Judged {
+            mut lint,
+            step_m,
+            info,
+            ..
+        } = self;
+        let Ingested {
+            store, found, head, ..
+        } = self.ingested;
+        let units = Units {
+            scale: self.line.scale / step_m,
+            offset: self.line.offset / step_m,
+        };
+        let mut holes = found.holes.collect();
+        lint.warnings
+            .extend(heights::block_warning(&holes, store.size));
+        let mut samples = Samples {
+            store,
+            integer: head.integer,
+            low: found.low,
+            high: found.high,
+            summit: found.summit,
+        };
+        if let Some(metres) = options.resample_m {
+            let mut grid = heights::whole(&samples.store, &holes, options.voids)?;
+            resample::to_square(&mut grid, self.spacing_m, metres, &self.path)?;
+            holes = Grouped::default();
+            samples.integer = false;
+            // What is averaged does not reach as far as the source.
+            let all = || grid.samples.iter().copied();
+            samples.low = all().fold(f64::INFINITY, f64::min);
+            samples.high = all().fold(f64::NEG_INFINITY, f64::max);
+            samples.store = Store::new(lint.size, Kind::F64, &options.shelf())?;
+            let area = samples.store.whole();
+            samples.store.write(area, Numbers::F64(grid.samples))?;
+        }
+        let ground = heights::finish(samples, &holes, units, options, progress)?;
+        let source = Source {
+            ground: Box::new(ground),
+            step_m,
+            spacing_m: lint.spacing_m,
+            info,
+        };
+        Ok((source, lint))
+    }
 }
 
 /// Metres are a sample times `scale` plus `offset`.
+#[derive(Clone, Copy, Debug)]
 struct Line {
     scale: f64,
     offset: f64,
@@ -129,7 +202,9 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::Crop;
+    use super::super::grid::Grid;
+    use super::super::ingest;
+    use super::super::options::{Crop, VoidFill};
     use super::*;
 
     fn grid(samples: &[f64], integer: bool) -> Grid {
@@ -141,7 +216,14 @@ mod tests {
     }
 
     fn finish_grid(grid: Grid, options: ImportOptions) -> Result<Source> {
-        finish(Path::new("x.tif"), vec!["x.tif".into()], grid, &options).map(|found| found.0)
+        let path = Path::new("x.tif");
+        let mut report = |_, _| Ok(());
+        let mut progress = Progress::new(&mut report);
+        let ingested = ingest::one(path, grid.into(), &options, &mut progress)?;
+        let judged = judge(path, ingested, &options)?;
+        judged
+            .into_source(&options, &mut progress)
+            .map(|found| found.0)
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub(super) fn one_of_each() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("strips.tif", tiff.clone().strips(5).bytes()),
         ("tiles.tif", tiff.clone().tiles(16, 16).bytes()),
+        (
+            "zstd.tif",
+            tiff.clone().tiles(16, 16).packed(Packing::Zstd).bytes(),
+        ),
         ("big.tif", Tiff::float32(20, 18, &floats).big().bytes()),
         ("deflate.tif", compressed(&floats)),
         (
@@ -119,8 +123,43 @@ impl Random {
     }
 }
 
-/// A little-endian, uncompressed TIFF of one band, whatever else it should be.
-#[derive(Clone)]
+/// How a made-up TIFF's chunks are stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Packing {
+    None,
+    /// All of it literal: the decoder cannot know.
+    PackBits,
+    Zstd,
+    /// Something that nobody here can make.
+    Other(u16),
+}
+
+impl Packing {
+    fn code(self) -> u16 {
+        match self {
+            Packing::None => 1,
+            Packing::PackBits => 32773,
+            Packing::Zstd => 50000,
+            Packing::Other(code) => code,
+        }
+    }
+
+    fn pack(self, bytes: Vec<u8>) -> Vec<u8> {
+        match self {
+            Packing::None | Packing::Other(_) => bytes,
+            Packing::PackBits => {
+                let parts = bytes.chunks(128);
+                parts
+                    .flat_map(|part| [&[part.len() as u8 - 1], part].concat())
+                    .collect()
+            }
+            Packing::Zstd => zstd::bulk::compress(&bytes, 1).unwrap(),
+        }
+    }
+}
+
+/// A little-endian TIFF of one band, not compressed, whatever else it should be.
+#[derive(Clone, Debug)]
 pub(super) struct Tiff {
     width: u32,
     height: u32,
@@ -134,11 +173,12 @@ pub(super) struct Tiff {
     bands: u16,
     planar: bool,
     big: bool,
+    packing: Packing,
     left_out: Option<usize>,
     extra: Vec<Entry>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Entry {
     tag: u16,
     kind: u16,
@@ -198,6 +238,7 @@ impl Tiff {
             bands: 1,
             planar: false,
             big: false,
+            packing: Packing::None,
             left_out: None,
             extra: Vec::new(),
         }
@@ -216,6 +257,11 @@ impl Tiff {
 
     pub fn big(mut self) -> Tiff {
         self.big = true;
+        self
+    }
+
+    pub fn packed(mut self, packing: Packing) -> Tiff {
+        self.packing = packing;
         self
     }
 
@@ -307,7 +353,7 @@ impl Tiff {
                 _ => {
                     let (plane, i) = (i / (across * down), i % (across * down));
                     let (x, z) = (i % across * self.chunk.0, i / across * self.chunk.1);
-                    self.chunk(plane, x, z)
+                    self.packing.pack(self.chunk(plane, x, z))
                 }
             })
             .collect()
@@ -338,7 +384,7 @@ impl Tiff {
             Entry::longs(256, &[self.claimed.0]),
             Entry::longs(257, &[self.claimed.1]),
             Entry::shorts(258, &vec![self.bits; self.bands.into()]),
-            Entry::shorts(259, &[1]),
+            Entry::shorts(259, &[self.packing.code()]),
             Entry::shorts(262, &[self.photometric]),
             Entry::shorts(277, &[self.bands]),
             Entry::shorts(284, &[1 + u16::from(self.planar)]),

@@ -1,27 +1,28 @@
 //! GeoTIFF, TIFF and BigTIFF with a band of elevation, in strips or tiles.
 //!
-//! The `tiff` crate decodes, one strip or tile at a time; what is asked of the file before that
-//! is in `samples`, and what its geographic tags mean is in `geotags`.
+//! The `tiff` crate reads the directory; what is asked of the file before its heights is in
+//! `samples`, what its geographic tags mean is in `geotags`, and its strips or tiles are read in
+//! `chunks`.
 //!
 //! - One band, or the one that `--band` names, interleaved or in planes; 8 to 64 bits of integer
 //!   or float; uncompressed, LZW, Deflate or PackBits.
 //! - The claimed size is checked against the file's length before anything is allocated.
-//! - A strip or tile that a sparse file leaves out is void.
 
-use std::io::{Read, Seek};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use tiff::TiffError;
-use tiff::decoder::{ChunkType, Decoder, DecodingResult, Limits};
+use tiff::decoder::Decoder;
 use tiff::tags::{SampleFormat, Tag};
 
+use super::chunks::Chunks;
 use super::geotags::Tags;
-use super::grid::Grid;
+use super::input::Input;
 use super::lint::Warning;
 use super::options::ImportOptions;
+use super::raster::{Head, Raster};
 use super::samples::Layout;
-use super::voids::VoidRule;
-use super::{lint, one_line};
+use super::{lint, one_line, values};
 use crate::error::{Error, Result};
 
 /// In the kind of a picture: it is another one's mask.
@@ -29,39 +30,35 @@ const MASK: u32 = 4;
 /// Directories may point at each other in a circle.
 const MOST_PICTURES: usize = 64;
 
-pub(super) fn read<R: Read + Seek>(
-    reader: R,
-    len: u64,
-    path: &Path,
-    options: &ImportOptions,
-) -> Result<Grid> {
+pub(super) fn open(input: Input, path: &Path, options: &ImportOptions) -> Result<Raster> {
+    let reader = BufReader::new(input.clone());
     let mut decoder = Decoder::new(reader).map_err(|e| damaged(path, e))?;
     let layout = Layout::read(&mut decoder, path, options)?;
-    let bytes = layout.check_claim(len, path)?;
     let tags = Tags::read(&mut decoder, path, layout.band, layout.height, options)?;
-    let rule = layout.void_rule(tags.nodata);
-    let mut limits = Limits::default();
-    limits.decoding_buffer_size = limits.decoding_buffer_size.max(bytes);
-    limits.intermediate_buffer_size = usize::try_from(len).unwrap_or(usize::MAX);
-    let mut decoder = decoder.with_limits(limits);
-    let mut samples = vec![f64::NAN; layout.width as usize * layout.height as usize];
-    read_chunks(&mut decoder, &layout, rule, &mut samples).map_err(|e| damaged(path, e))?;
-    let integer = layout.format != SampleFormat::IEEEFP;
-    let mut grid = Grid::plain(layout.width, layout.height, samples, integer);
-    grid.georef = tags.georef;
-    grid.measure = tags.measure;
+    let mut warnings = Vec::new();
     if layout.bits == 8 {
-        grid.warnings.push(lint::eight_bits());
+        warnings.push(lint::eight_bits());
     }
     if has_mask(&mut decoder) {
         let text = "the file has a mask of its own, which is not read: its samples are heights";
         let pass = "--nodata NUMBER, or a file without a mask";
-        grid.warnings.push(Warning::new("mask", text, pass));
+        warnings.push(Warning::new("mask", text, pass));
     }
-    if tags.south_up {
-        grid.flip();
-    }
-    Ok(grid)
+    let head = Head {
+        width: layout.width,
+        height: layout.height,
+        integer: layout.format != SampleFormat::IEEEFP,
+        kind: values::kind_of(layout.format, layout.bits),
+        georef: tags.georef,
+        measure: tags.measure,
+        warnings,
+    };
+    let rule = layout.void_rule(tags.nodata);
+    let chunks = Chunks::open(&mut decoder, input, layout, rule, tags.south_up, path)?;
+    Ok(Raster {
+        head,
+        samples: Box::new(chunks),
+    })
 }
 
 /// Whether one of the other pictures in the file says which samples of this one count.
@@ -87,73 +84,6 @@ pub(super) fn damaged(path: &Path, error: TiffError) -> Error {
     Error::file(path, what, "an intact TIFF with one band of elevation")
 }
 
-fn read_chunks<R: Read + Seek>(
-    decoder: &mut Decoder<R>,
-    layout: &Layout,
-    rule: VoidRule,
-    samples: &mut [f64],
-) -> std::result::Result<(), TiffError> {
-    let (chunk_width, chunk_height) = decoder.chunk_dimensions();
-    let byte_counts = match decoder.get_chunk_type() {
-        ChunkType::Strip => Tag::StripByteCounts,
-        ChunkType::Tile => Tag::TileByteCounts,
-    };
-    let byte_counts = decoder.get_tag_u64_vec(byte_counts)?;
-    let across = layout.width.div_ceil(chunk_width);
-    let down = layout.height.div_ceil(chunk_height);
-    let chunks = across.saturating_mul(down);
-    // Planes lie one behind the other.
-    let first = if layout.planar {
-        chunks.saturating_mul(layout.band.into())
-    } else {
-        0
-    };
-    let needed = first.saturating_add(chunks);
-    if byte_counts.len() < needed as usize {
-        let short = format!(
-            "{} strips or tiles listed where {needed} are needed",
-            byte_counts.len()
-        );
-        return Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, short).into());
-    }
-    for index in 0..chunks {
-        let place = first + index;
-        if byte_counts[place as usize] == 0 {
-            continue;
-        }
-        // Of tiles in later planes the decoder hands out rows below the picture too.
-        let (width, height) = decoder.chunk_data_dimensions(place);
-        let values = numbers(decoder.read_chunk(place)?);
-        let pixels = width as usize * height as usize;
-        let (stride, band) = layout.interleaving(values.len(), pixels)?;
-        let (x, z) = (index % across * chunk_width, index / across * chunk_height);
-        for (row, values) in values.chunks(width as usize * stride).enumerate() {
-            let start = (z as usize + row) * layout.width as usize + x as usize;
-            let target = samples.iter_mut().skip(start);
-            for (sample, value) in target.zip(values.iter().skip(band).step_by(stride)) {
-                *sample = rule.apply(*value);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn numbers(chunk: DecodingResult) -> Vec<f64> {
-    match chunk {
-        DecodingResult::U8(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::U16(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::U32(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::U64(v) => v.into_iter().map(|x| x as f64).collect(),
-        DecodingResult::I8(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::I16(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::I32(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::I64(v) => v.into_iter().map(|x| x as f64).collect(),
-        DecodingResult::F16(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::F32(v) => v.into_iter().map(f64::from).collect(),
-        DecodingResult::F64(v) => v,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -161,7 +91,8 @@ mod tests {
     use tiff::encoder::{Compression, DeflateLevel, TiffEncoder, colortype};
     use tiff::tags::Predictor;
 
-    use super::super::fixtures::Tiff;
+    use super::super::fixtures::{Packing, Tiff};
+    use super::super::grid::Grid;
     use super::*;
 
     fn read_bytes(bytes: &[u8]) -> Result<Grid> {
@@ -169,8 +100,8 @@ mod tests {
     }
 
     fn read_as(bytes: &[u8], options: &ImportOptions) -> Result<Grid> {
-        let len = bytes.len() as u64;
-        read(Cursor::new(bytes), len, Path::new("x.tif"), options)
+        let input = Input::memory(bytes.to_vec());
+        open(input, Path::new("x.tif"), options)?.into_grid()
     }
 
     fn read_band(bytes: &[u8], band: u16) -> Result<Grid> {
@@ -259,6 +190,19 @@ mod tests {
                 .unwrap();
             let grid = read_bytes(&bytes.into_inner()).unwrap();
             assert_eq!(grid.samples, as_numbers(&heights));
+        }
+    }
+
+    #[test]
+    fn compressions_that_are_not_read_are_named() {
+        for (code, name) in [(34887, "LERC compression"), (1234, "compression 1234")] {
+            let file = Tiff::int16(2, 2, &[0; 4]).packed(Packing::Other(code));
+            let message = read_bytes(&file.bytes()).unwrap_err().to_string();
+            assert!(
+                message.contains(&format!("{name} is not supported")),
+                "{message}"
+            );
+            assert!(message.contains("COMPRESS=DEFLATE"), "{message}");
         }
     }
 

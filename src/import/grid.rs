@@ -7,13 +7,15 @@ use std::path::Path;
 
 use super::geo::Georef;
 use super::lint::Warning;
-use super::options::Crop;
 use crate::error::{Error, Result};
 
-/// More would not fit the height map that they become.
-pub(super) const MAX_SAMPLES: u64 = 1 << 28;
+/// What a world can lay out a side.
+const MAX_SIDE: u64 = 1 << 28;
+const MAX_SAMPLES: u64 = 1 << 36;
+/// More would not fit the memory of those who must have a raster in it as a whole.
+const MAX_WHOLE: u64 = 1 << 28;
 
-/// A raster of samples.
+/// A whole raster in memory.
 #[derive(Debug)]
 pub(super) struct Grid {
     pub width: u32,
@@ -63,51 +65,13 @@ impl Grid {
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
         self.samples.chunks(self.width as usize)
     }
-
-    /// Makes the last row the first.
-    pub fn flip(&mut self) {
-        self.samples = self.rows().rev().flatten().copied().collect();
-    }
-
-    pub fn declare_void(&mut self, nodata: f64) {
-        for sample in self.samples.iter_mut().filter(|sample| **sample == nodata) {
-            *sample = f64::NAN;
-        }
-    }
-
-    /// Keeps a rectangle of the samples, and what is known of their place.
-    pub fn crop(&mut self, crop: Crop, path: &Path) -> Result<()> {
-        let ends = |start: u32, size: u32, whole: u32| {
-            size >= 2 && start.checked_add(size).is_some_and(|end| end <= whole)
-        };
-        if !ends(crop.x, crop.width, self.width) || !ends(crop.z, crop.height, self.height) {
-            let what = format!(
-                "--crop {},{},{},{} does not lie within its {} x {} samples",
-                crop.x, crop.z, crop.width, crop.height, self.width, self.height
-            );
-            let expected = "X,Z,WIDTH,HEIGHT of at least 2 x 2 samples inside";
-            return Err(Error::file(path, what, expected));
-        }
-        let columns = crop.x as usize..(crop.x + crop.width) as usize;
-        let rows = self.rows().skip(crop.z as usize).take(crop.height as usize);
-        self.samples = rows
-            .flat_map(|row| &row[columns.clone()])
-            .copied()
-            .collect();
-        (self.width, self.height) = (crop.width, crop.height);
-        if let Some(georef) = &mut self.georef {
-            georef.transform[0] += f64::from(crop.x) * georef.transform[1];
-            georef.transform[3] += f64::from(crop.z) * georef.transform[5];
-        }
-        Ok(())
-    }
 }
 
-/// Refuses what is too small for a triangle or too large for the memory.
+/// Refuses what is too small for a triangle or too large for a world.
 pub(super) fn check_size(path: &Path, width: u64, height: u64) -> Result<()> {
     let what = if width < 2 || height < 2 {
         "too small"
-    } else if width.saturating_mul(height) > MAX_SAMPLES {
+    } else if width.max(height) > MAX_SIDE || width.saturating_mul(height) > MAX_SAMPLES {
         "too large"
     } else {
         return Ok(());
@@ -119,62 +83,32 @@ pub(super) fn check_size(path: &Path, width: u64, height: u64) -> Result<()> {
     ))
 }
 
+/// Refuses as well what is too large to be in memory as a whole.
+pub(super) fn check_whole(path: &Path, width: u64, height: u64, instead: &str) -> Result<()> {
+    check_size(path, width, height)?;
+    if width * height <= MAX_WHOLE {
+        return Ok(());
+    }
+    let what = format!("{width} x {height} samples are too large for the memory");
+    let expected = format!("at most {MAX_WHOLE} in all, or {instead}");
+    Err(Error::file(path, what, expected))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::geo::Unit;
     use super::*;
 
-    fn grid() -> Grid {
-        let samples = (0..12).map(f64::from).collect();
-        let mut grid = Grid::plain(4, 3, samples, true);
-        let place = Georef::north_up(None, Unit::Metres(1.0), [100.0, 50.0], [10.0, 5.0]);
-        grid.georef = Some(place);
-        grid
-    }
-
-    fn crop(x: u32, z: u32, width: u32, height: u32) -> Crop {
-        Crop {
-            x,
-            z,
-            width,
-            height,
-        }
-    }
-
     #[test]
-    fn a_crop_keeps_its_place() {
-        let mut grid = grid();
-        grid.crop(crop(1, 1, 2, 2), Path::new("x.tif")).unwrap();
-        assert_eq!(grid.samples, [5.0, 6.0, 9.0, 10.0]);
-        let transform = grid.georef.unwrap().transform;
-        assert_eq!((transform[0], transform[3]), (110.0, 45.0));
-    }
-
-    #[test]
-    fn a_crop_outside_is_refused() {
-        for bad in [
-            (3, 0, 2, 2),
-            (0, 2, 2, 2),
-            (0, 0, 1, 3),
-            (u32::MAX, 0, 2, 2),
-        ] {
-            let result = grid().crop(crop(bad.0, bad.1, bad.2, bad.3), Path::new("x.tif"));
-            let message = result.unwrap_err().to_string();
-            assert!(message.contains("4 x 3 samples"), "{message}");
-        }
-    }
-
-    #[test]
-    fn flipping_turns_rows_around_and_not_columns() {
-        let mut grid = grid();
-        grid.flip();
-        assert_eq!(grid.samples[..5], [8.0, 9.0, 10.0, 11.0, 4.0]);
-    }
-
-    #[test]
-    fn a_number_can_be_declared_void() {
-        let mut grid = grid();
-        grid.declare_void(3.0);
-        assert!(grid.samples[3].is_nan() && grid.samples[4] == 4.0);
+    fn sizes_are_bounded_and_more_so_in_memory() {
+        let path = Path::new("x");
+        let message = |result: Result<()>| result.unwrap_err().to_string();
+        assert!(check_size(path, 1 << 18, 1 << 18).is_ok());
+        assert!(message(check_size(path, 1 << 18, (1 << 18) + 1)).contains("too large"));
+        assert!(message(check_size(path, (1 << 28) + 1, 2)).contains("too large"));
+        assert!(message(check_size(path, u64::MAX, u64::MAX)).contains("too large"));
+        assert!(message(check_size(path, 1, 9)).contains("too small"));
+        assert!(check_whole(path, 1 << 14, 1 << 14, "a TIFF").is_ok());
+        let large = message(check_whole(path, 1 << 14, (1 << 14) + 1, "a TIFF"));
+        assert!(large.ends_with("268435456 in all, or a TIFF"), "{large}");
     }
 }

@@ -6,18 +6,24 @@
 //! - 1201 or 3601 samples a side, edges shared with the neighbours: samples are points.
 //! - The name gives the south-west corner; row 0 is the northern edge.
 
-use std::io::Read;
 use std::path::Path;
+
+use tiff::tags::SampleFormat;
 
 use super::file_name;
 use super::geo::{Georef, Unit};
-use super::grid::{Grid, Measure};
+use super::grid::Measure;
+use super::input::Input;
+use super::options::ByteOrder;
+use super::plain::Plain;
+use super::raster::{Head, Raster};
 use super::voids::VoidRule;
 use crate::error::{Error, Result};
 
 pub(super) const SIDES: [u32; 2] = [1201, 3601];
 
-pub(super) fn read(mut reader: impl Read, len: u64, path: &Path) -> Result<Grid> {
+pub(super) fn open(input: Input, path: &Path) -> Result<Raster> {
+    let len = input.len();
     let side = side_of(len).ok_or_else(|| {
         Error::file(
             path,
@@ -36,23 +42,37 @@ pub(super) fn read(mut reader: impl Read, len: u64, path: &Path) -> Result<Grid>
             "the south-west corner, as in N43E007.hgt or S33W071.hgt",
         )
     })?;
-    let mut bytes = vec![0; len as usize];
-    reader
-        .read_exact(&mut bytes)
-        .map_err(|e| Error::io(path, "cannot read", e))?;
     let step = 1.0 / f64::from(side - 1);
-    let mut grid = Grid::plain(side, side, decode(&bytes), true);
-    grid.measure = Measure {
-        unit_m: Some(1.0),
-        ..Measure::default()
+    let plain = Plain {
+        path: path.to_owned(),
+        input,
+        width: side,
+        format: SampleFormat::Int,
+        bits: 16,
+        order: ByteOrder::Big,
+        rule: VoidRule::signed(None),
     };
-    grid.georef = Some(Georef::north_up(
-        Some("EPSG:4326".to_owned()),
-        Unit::Degree,
-        [longitude, latitude + 1.0],
-        [step, step],
-    ));
-    Ok(grid)
+    let head = Head {
+        width: side,
+        height: side,
+        integer: true,
+        kind: plain.kind(),
+        measure: Measure {
+            unit_m: Some(1.0),
+            ..Measure::default()
+        },
+        georef: Some(Georef::north_up(
+            Some("EPSG:4326".to_owned()),
+            Unit::Degree,
+            [longitude, latitude + 1.0],
+            [step, step],
+        )),
+        warnings: Vec::new(),
+    };
+    Ok(Raster {
+        head,
+        samples: Box::new(plain),
+    })
 }
 
 pub(super) fn bytes_of(side: u32) -> u64 {
@@ -61,16 +81,6 @@ pub(super) fn bytes_of(side: u32) -> u64 {
 
 fn side_of(len: u64) -> Option<u32> {
     SIDES.into_iter().find(|side| bytes_of(*side) == len)
-}
-
-fn decode(bytes: &[u8]) -> Vec<f64> {
-    let rule = VoidRule::signed(Some(-32768.0));
-    bytes
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .map(|pair| rule.apply(f64::from(i16::from_be_bytes(*pair))))
-        .collect()
 }
 
 /// `[longitude, latitude]`; what follows the corner in the name (`v2.3a`, `.SRTMGL1`) is free.
@@ -94,10 +104,11 @@ fn degrees(text: &str, positive: char, negative: char, limit: u32) -> Option<f64
 
 #[cfg(test)]
 mod tests {
+    use super::super::grid::Grid;
     use super::*;
 
     fn read_bytes(bytes: &[u8], name: &str) -> Result<Grid> {
-        read(bytes, bytes.len() as u64, Path::new(name))
+        open(Input::memory(bytes.to_vec()), Path::new(name))?.into_grid()
     }
 
     fn square() -> Vec<u8> {

@@ -4,14 +4,17 @@
 //! wrong and what to pass to have it otherwise.
 //!
 //! - Everything is judged before voids are filled, on the samples as the file had them.
-//! - One pass over the samples for each question, sequential, the same answers anywhere.
-
-use std::collections::BTreeSet;
+//! - Most questions are answered by what was gathered while the samples passed by; memory does not
+//!   grow with their number.
 
 use serde::Serialize;
 
-use super::grid::Grid;
-use super::voids::Survey;
+use super::gather::{Findings, LEVELS_OF_A_BYTE, STRIPE};
+use super::numbers::{Number, each_kind};
+use super::raster::Head;
+use super::store::{BAND_SAMPLES, Store, bands};
+use crate::error::Result;
+use crate::source::Area;
 
 /// Below so many samples a side there is hardly anything to see.
 const FEW_SAMPLES: u32 = 33;
@@ -19,8 +22,6 @@ const FEW_SAMPLES: u32 = 33;
 const STEEP: f64 = 1.0;
 /// Degrees make cells this oblong at 60 degrees of latitude.
 const OBLONG: f64 = 2.0;
-/// Fewer different heights than this make terraces.
-const LEVELS_OF_A_BYTE: usize = 256;
 /// A spike stands out by so many mean differences of neighbours ...
 const SPIKE: f64 = 100.0;
 /// ... and by so many times what its neighbours differ among themselves, and stands steeper than
@@ -81,56 +82,81 @@ pub(super) fn eight_bits() -> Warning {
     Warning::new("terraces", text, pass)
 }
 
-/// Where the voids are.
-pub(super) fn voids(grid: &Grid) -> Option<Voids> {
-    let mut found: Option<Voids> = None;
-    for (z, row) in (0..).zip(grid.rows()) {
-        for (x, _) in (0..).zip(row).filter(|(_, sample)| sample.is_nan()) {
-            let all = found.get_or_insert(Voids {
-                count: 0,
-                columns: [x, x],
-                rows: [z, z],
-            });
-            all.count += 1;
-            all.columns = [all.columns[0].min(x), all.columns[1].max(x)];
-            all.rows[1] = z;
-        }
+/// What the warnings are about.
+pub(super) struct Subject<'a> {
+    pub head: &'a Head,
+    pub found: &'a Findings,
+    /// Metres a unit of the file.
+    pub metres: f64,
+    pub spacing_m: [f64; 2],
+}
+
+impl Subject<'_> {
+    /// All warnings that the samples give rise to. `store` has them for those questions that need
+    /// a second look.
+    pub fn examine(&self, store: &Store) -> Result<Vec<Warning>> {
+        let known_terraces = self.head.warnings.iter().any(|w| w.about == "terraces");
+        let questions = [
+            few_samples(self.head),
+            void_warning(self.found),
+            flat(self.found),
+            relative(self.head, self.found),
+            oblong(self.spacing_m),
+            self.steep(),
+            terraces(self.found).filter(|_| !known_terraces),
+            self.spikes(store)?,
+        ];
+        Ok(questions.into_iter().flatten().collect())
     }
-    found
+
+    fn steep(&self) -> Option<Warning> {
+        let [x, z] = self.spacing_m;
+        let mean = self.found.slopes.mean() * self.metres.abs() / x.min(z);
+        (mean > STEEP).then(|| {
+            let text = format!(
+                "the ground is steeper than {:.0} degrees on average, as if degrees or feet were taken for metres",
+                mean.atan().to_degrees().floor()
+            );
+            Warning::new("steep", text, "--spacing M or --height-scale M")
+        })
+    }
+
+    /// Only stripes with a step as high as a spike are looked at again.
+    fn spikes(&self, store: &Store) -> Result<Option<Warning>> {
+        let [x, z] = self.spacing_m;
+        let slopes = &self.found.slopes;
+        let least = (SPIKE * slopes.mean()).max(x.min(z) / self.metres.abs());
+        let mut spikes = Spikes {
+            least,
+            first: None,
+            count: 0,
+        };
+        let stripes = (0..).step_by(STRIPE as usize).zip(&slopes.most);
+        for (z, _) in stripes.filter(|(_, most)| **most > least) {
+            for band in bands(stripe(store, z), BAND_SAMPLES) {
+                spikes.look(store, band)?;
+            }
+        }
+        Ok(spikes.warning())
+    }
 }
 
-/// All warnings that the samples give rise to. `metres` is what a unit of the file is.
-pub(super) fn examine(
-    grid: &Grid,
-    survey: &Survey,
-    metres: f64,
-    spacing_m: [f64; 2],
-) -> Vec<Warning> {
-    let slopes = Slopes::of(grid);
-    let known_terraces = grid.warnings.iter().any(|w| w.about == "terraces");
-    let questions = [
-        few_samples(grid),
-        void_warning(grid),
-        flat(survey),
-        relative(grid, survey),
-        oblong(spacing_m),
-        steep(&slopes, metres, spacing_m),
-        terraces(grid).filter(|_| !known_terraces),
-        spikes(grid, &slopes, spacing_m[0].min(spacing_m[1]) / metres.abs()),
-    ];
-    questions.into_iter().flatten().collect()
+fn stripe(store: &Store, z: u32) -> Area {
+    let whole = store.whole();
+    let height = STRIPE.min(whole.height - z);
+    Area { z, height, ..whole }
 }
 
-fn few_samples(grid: &Grid) -> Option<Warning> {
-    (grid.width.min(grid.height) < FEW_SAMPLES).then(|| {
-        let text = format!("only {} x {} samples", grid.width, grid.height);
+fn few_samples(head: &Head) -> Option<Warning> {
+    (head.width.min(head.height) < FEW_SAMPLES).then(|| {
+        let text = format!("only {} x {} samples", head.width, head.height);
         Warning::new("size", text, "a larger source, or --resample M")
     })
 }
 
-fn void_warning(grid: &Grid) -> Option<Warning> {
-    let voids = voids(grid)?;
-    let part = 100.0 * voids.count as f64 / grid.samples.len() as f64;
+fn void_warning(found: &Findings) -> Option<Warning> {
+    let voids = found.voids?;
+    let part = 100.0 * voids.count as f64 / found.samples() as f64;
     let text = format!(
         "{} samples ({part:.1} %) without a height, in columns {} to {} and rows {} to {}: filled",
         voids.count, voids.columns[0], voids.columns[1], voids.rows[0], voids.rows[1]
@@ -142,9 +168,9 @@ fn void_warning(grid: &Grid) -> Option<Warning> {
     ))
 }
 
-fn flat(survey: &Survey) -> Option<Warning> {
-    (survey.low == survey.high).then(|| {
-        let text = format!("every height is {}: there is nothing to see", survey.low);
+fn flat(found: &Findings) -> Option<Warning> {
+    (found.low == found.high).then(|| {
+        let text = format!("every height is {}: there is nothing to see", found.low);
         Warning::new(
             "flat",
             text,
@@ -154,14 +180,14 @@ fn flat(survey: &Survey) -> Option<Warning> {
 }
 
 /// Files without a unit that use the whole range of their numbers hold no metres.
-fn relative(grid: &Grid, survey: &Survey) -> Option<Warning> {
-    let unit_said = grid.measure.unit_m.is_some() || grid.georef.is_some();
-    let whole = !grid.integer && survey.low >= -0.1 && survey.high <= 1.1;
-    let words = grid.integer && survey.low >= 0.0 && survey.high >= 20_000.0;
-    (!unit_said && survey.low < survey.high && (whole || words)).then(|| {
+fn relative(head: &Head, found: &Findings) -> Option<Warning> {
+    let unit_said = head.measure.unit_m.is_some() || head.georef.is_some();
+    let whole = !head.integer && found.low >= -0.1 && found.high <= 1.1;
+    let words = head.integer && found.low >= 0.0 && found.high >= 20_000.0;
+    (!unit_said && found.low < found.high && (whole || words)).then(|| {
         let text = format!(
             "heights from {} to {} look like parts of a range, not metres",
-            survey.low, survey.high
+            found.low, found.high
         );
         Warning::new("relative", text, "--height-scale M and --height-offset M")
     })
@@ -178,28 +204,11 @@ fn oblong([x, z]: [f64; 2]) -> Option<Warning> {
     })
 }
 
-fn steep(slopes: &Slopes, metres: f64, spacing_m: [f64; 2]) -> Option<Warning> {
-    let mean = slopes.mean * metres.abs() / spacing_m[0].min(spacing_m[1]);
-    (mean > STEEP).then(|| {
-        let text = format!(
-            "the ground is steeper than {:.0} degrees on average, as if degrees or feet were taken for metres",
-            mean.atan().to_degrees().floor()
-        );
-        Warning::new("steep", text, "--spacing M or --height-scale M")
-    })
-}
-
 /// 8-bit heights that were stretched over more bits, and the like.
-fn terraces(grid: &Grid) -> Option<Warning> {
-    if !grid.integer || grid.samples.len() < 64 * LEVELS_OF_A_BYTE {
+fn terraces(found: &Findings) -> Option<Warning> {
+    let levels = found.levels.as_ref()?;
+    if found.samples() < 64 * LEVELS_OF_A_BYTE as u64 {
         return None;
-    }
-    let mut levels = BTreeSet::new();
-    for sample in grid.samples.iter().filter(|s| !s.is_nan()) {
-        levels.insert(*sample as i64);
-        if levels.len() > LEVELS_OF_A_BYTE {
-            return None;
-        }
     }
     let (low, high) = (*levels.first()?, *levels.last()?);
     // A few whole metres are no terraces; levels with gaps between all of them are.
@@ -220,59 +229,80 @@ fn terraces(grid: &Grid) -> Option<Warning> {
     })
 }
 
-/// How much neighbours differ, in units of the file.
-struct Slopes {
-    mean: f64,
+/// Samples that stand alone.
+struct Spikes {
+    /// What they stand out by, in units of the file.
+    least: f64,
+    first: Option<(f64, [u32; 2])>,
+    count: u64,
 }
 
-impl Slopes {
-    fn of(grid: &Grid) -> Slopes {
-        let (mut sum, mut count) = (0.0, 0u64);
-        for row in grid.rows() {
-            for pair in row.windows(2).filter(|p| !p[0].is_nan() && !p[1].is_nan()) {
-                sum += (pair[1] - pair[0]).abs();
-                count += 1;
+impl Spikes {
+    /// Judges the rows of a band by those above and below.
+    fn look(&mut self, store: &Store, band: Area) -> Result<()> {
+        let [width, height] = store.size;
+        let north = band.z.max(1);
+        let south = (band.z + band.height).min(height - 1);
+        if width < 3 || north >= south {
+            return Ok(());
+        }
+        let about = Area {
+            z: north - 1,
+            height: south - north + 2,
+            ..band
+        };
+        let samples = store.read(about)?;
+        each_kind!(&samples, samples => self.look_at(samples, width as usize, north));
+        Ok(())
+    }
+
+    /// `samples` begin a row north of row `z`.
+    fn look_at<T: Number>(&mut self, samples: &[T], width: usize, z: u32) {
+        let rows: Vec<&[T]> = samples.chunks(width).collect();
+        for (z, rows) in (z..).zip(rows.windows(3)) {
+            for x in 1..width - 1 {
+                let [sample, west, east, north, south] = [
+                    rows[1][x],
+                    rows[1][x - 1],
+                    rows[1][x + 1],
+                    rows[0][x],
+                    rows[2][x],
+                ]
+                .map(T::to_f64);
+                if (sample - west).abs() > self.least
+                    && self.is_spike(sample, [north, west, east, south])
+                {
+                    self.count += 1;
+                    self.first.get_or_insert((sample, [x as u32, z]));
+                }
             }
         }
-        Slopes {
-            mean: sum / count.max(1) as f64,
-        }
     }
-}
 
-/// `steep` is a spacing in units of the file's heights.
-fn spikes(grid: &Grid, slopes: &Slopes, steep: f64) -> Option<Warning> {
-    let width = grid.width as usize;
-    let is_spike = |at: usize| {
-        let around = [at - width, at - 1, at + 1, at + width].map(|i| grid.samples[i]);
+    fn is_spike(&self, sample: f64, around: [f64; 4]) -> bool {
         let low = around.iter().copied().fold(f64::INFINITY, f64::min);
         let high = around.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sample = grid.samples[at];
         let beyond = (sample - high).max(low - sample);
-        around.iter().all(|v| !v.is_nan())
-            && beyond > SPIKE * slopes.mean
-            && beyond > LONELY * (high - low)
-            && beyond > steep
-    };
-    let inner = (1..grid.height as usize - 1)
-        .flat_map(|z| (1..width - 1).map(move |x| z * width + x))
-        .filter(|at| !grid.samples[*at].is_nan() && is_spike(*at));
-    let found: Vec<usize> = inner.collect();
-    let first = *found.first()?;
-    let text = format!(
-        "spikes: {}, the first of {} at column {}, row {}",
-        found.len(),
-        grid.samples[first],
-        first % width,
-        first / width
-    );
-    let pass = format!("--nodata {} if that is no height", grid.samples[first]);
-    Some(Warning::new("spikes", text, pass))
+        around.iter().all(|v| !v.is_nan()) && beyond > self.least && beyond > LONELY * (high - low)
+    }
+
+    fn warning(&self) -> Option<Warning> {
+        let (sample, [x, z]) = self.first?;
+        let text = format!(
+            "spikes: {}, the first of {sample} at column {x}, row {z}",
+            self.count
+        );
+        let pass = format!("--nodata {sample} if that is no height");
+        Some(Warning::new("spikes", text, pass))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::voids::survey;
+    use super::super::gather::Gather;
+    use super::super::grid::Grid;
+    use super::super::raster::Raster;
+    use super::super::store::Shelf;
     use super::*;
 
     /// A gentle slope of 64 x 64 samples with something changed.
@@ -284,9 +314,39 @@ mod tests {
         Grid::plain(64, 64, samples, true)
     }
 
+    /// The warnings of a grid that lies on disk, and in memory alike.
+    fn found(grid: &Grid, spacing_m: [f64; 2]) -> Vec<Warning> {
+        let mut copy = Grid::plain(grid.width, grid.height, grid.samples.clone(), grid.integer);
+        copy.warnings = grid.warnings.clone();
+        let mut raster = Raster::from(copy);
+        let mut gather = Gather::new(grid.width, grid.integer);
+        let size = [grid.width, grid.height];
+        let mut stores = [0, u64::MAX].map(|in_memory| {
+            let folder = std::env::temp_dir();
+            Store::new(size, raster.head.kind, &Shelf { folder, in_memory }).unwrap()
+        });
+        let whole = raster.head.whole();
+        let mut take = |numbers| {
+            gather.rows(&numbers)?;
+            for store in &mut stores {
+                store.write(whole, numbers.clone())?;
+            }
+            Ok(())
+        };
+        raster.samples.read(whole, &mut take).unwrap();
+        let subject = Subject {
+            head: &raster.head,
+            found: &gather.finish(),
+            metres: 1.0,
+            spacing_m,
+        };
+        let [disk, memory] = stores.map(|store| subject.examine(&store).unwrap());
+        assert_eq!(disk, memory);
+        memory
+    }
+
     fn about(grid: &Grid, spacing_m: [f64; 2]) -> Vec<&'static str> {
-        let survey = survey(&grid.samples).unwrap();
-        let found = examine(grid, &survey, 1.0, spacing_m);
+        let found = found(grid, spacing_m);
         found.iter().map(|warning| warning.about).collect()
     }
 
@@ -301,12 +361,11 @@ mod tests {
             s[64 * 3 + 5] = f64::NAN;
             s[64 * 9 + 2] = f64::NAN;
         });
-        let found = voids(&grid).unwrap();
-        assert_eq!(
-            (found.count, found.columns, found.rows),
-            (2, [2, 5], [3, 9])
-        );
-        assert_eq!(about(&grid, [10.0, 10.0]), ["voids"]);
+        let found = found(&grid, [10.0, 10.0]);
+        assert_eq!((found.len(), found[0].about), (1, "voids"));
+        let text = &found[0].text;
+        assert!(text.starts_with("2 samples"), "{text}");
+        assert!(text.contains("columns 2 to 5 and rows 3 to 9"), "{text}");
     }
 
     #[test]
@@ -319,8 +378,12 @@ mod tests {
         });
         assert!(about(&islet, [90.0, 90.0]).is_empty());
         let pit = slope(|s| s[64 * 20 + 30] = -9999.0);
-        let survey = survey(&pit.samples).unwrap();
-        let found = examine(&pit, &survey, 1.0, [100.0, 100.0]);
+        let found = found(&pit, [100.0, 100.0]);
+        assert!(
+            found[0]
+                .text
+                .contains("1, the first of -9999 at column 30, row 20")
+        );
         assert!(found[0].pass.starts_with("--nodata -9999"), "{found:?}");
     }
 

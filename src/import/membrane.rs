@@ -7,6 +7,8 @@
 //! over the voids whatever their size.
 //!
 //! - Known samples are never touched; filled ones lie within the known samples' range.
+//! - What is outside (see [`fill`]) counts for nothing. On coarser levels too it is no more than
+//!   diagonal to an unknown cell: whatever lies between them is known there as well.
 //! - Everything is sequential: the same grid gives the same bits anywhere.
 
 /// Good enough when a cycle moves nothing by more than this part of the heights' range.
@@ -18,23 +20,28 @@ const SWEEPS: usize = 2;
 const SMALL: usize = 1 << 20;
 const SWEEPS_AT_THE_TOP: usize = 16;
 
-/// Replaces every NaN; at least one sample must be known. `samples` go row by row.
+/// Replaces every NaN; at least one sample must be known. `samples` go row by row. Infinity stands
+/// for what is neither known nor to be filled, and stays: it must not touch a void but at a corner.
 pub(super) fn fill(width: u32, height: u32, samples: &mut Vec<f64>) {
-    let Some(known) = super::voids::survey(samples) else {
+    let known = samples.iter().copied().filter(|v| v.is_finite());
+    let (low, high) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
+        (low.min(v), high.max(v))
+    });
+    if low > high {
         return;
-    };
+    }
     let values = std::mem::take(samples);
     let mut levels = pyramid(Level::new(width as usize, height as usize, values));
     guess(&mut levels);
     start_corrections(&mut levels);
-    let enough = TOLERANCE * (known.high - known.low);
+    let enough = TOLERANCE * (high - low);
     for _ in 0..MAX_CYCLES {
         if cycle(&mut levels) <= enough {
             break;
         }
     }
     let mut finest = levels.swap_remove(0);
-    finest.clamp(known.low, known.high);
+    finest.clamp(low, high);
     *samples = finest.values;
 }
 
@@ -73,19 +80,22 @@ impl Level {
         }
     }
 
-    /// Means of the known cells; a cell is unknown only when all it covers are.
+    /// Means of the known cells; of others a cell is unknown when one that it covers is.
     fn coarser(&self) -> Level {
         let (width, height) = (self.width.div_ceil(2), self.height.div_ceil(2));
         let mut values = Vec::with_capacity(width * height);
         for z in 0..height {
             for x in 0..width {
-                let known = self
-                    .children(x, z)
-                    .map(|(x, z)| self.values[self.index(x, z)]);
-                let (sum, count) = known
-                    .filter(|v| !v.is_nan())
-                    .fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
-                values.push(sum / count);
+                let (mut sum, mut count, mut unknown) = (0.0, 0.0, false);
+                for (x, z) in self.children(x, z) {
+                    let value = self.values[self.index(x, z)];
+                    if value.is_finite() {
+                        (sum, count) = (sum + value, count + 1.0);
+                    }
+                    unknown |= value.is_nan();
+                }
+                let none = if unknown { f64::NAN } else { f64::INFINITY };
+                values.push(if count > 0.0 { sum / count } else { none });
             }
         }
         Level::new(width, height, values)
@@ -213,8 +223,18 @@ impl Level {
     }
 
     fn clamp(&mut self, low: f64, high: f64) {
-        for value in &mut self.values {
+        for value in self.values.iter_mut().filter(|v| v.is_finite()) {
             *value = value.clamp(low, high);
+        }
+    }
+
+    /// The level's centre in the place of what is outside, so that a sum with it has a value.
+    fn level_outside(&mut self) {
+        let known = self.values.iter().filter(|v| v.is_finite());
+        let (sum, count) = known.fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
+        let centre = sum / f64::max(count, 1.0);
+        for value in self.values.iter_mut().filter(|v| v.is_infinite()) {
+            *value = centre;
         }
     }
 }
@@ -242,6 +262,9 @@ fn pyramid(finest: Level) -> Vec<Level> {
     while let Some(last) = levels.last().filter(|level| !level.runs.is_empty()) {
         let next = last.coarser();
         levels.push(next);
+    }
+    for level in levels.iter_mut().skip(1) {
+        level.level_outside();
     }
     levels
 }

@@ -1,54 +1,77 @@
 //! Elevation files from outside, turned into integer heights with spacing and provenance.
 //!
-//! One reader a format gives a `Grid` of numbers as they lie in the file; `mosaic` joins several;
-//! what is the same for all of them (voids, metres, height steps) happens once, in `finish`.
-//! Formats are told by content first, so that a wrong extension does no harm.
+//! One reader a format gives a `Raster`, which hands out its samples band by band; `ingest` puts
+//! them, of one file or of several (`mosaic`), into a `Store`, in memory or on disk, and gathers
+//! what there is to know; what is the same for all (metres, height steps, voids) happens once, in
+//! `finish` and `heights`. Formats are told by content first, so that a wrong extension does no
+//! harm.
 //!
-//! - Any bytes give a value or a one-line error: no panic, and no allocation beyond 8 bytes for
-//!   each of at most 2^28 samples, nor for more samples than an uncompressed file could hold.
+//! - Any bytes give a value or a one-line error, and no panic.
+//! - Memory does not grow with the area of a TIFF, an SRTM square or a raw file: only with its
+//!   width and the outlines of its holes. Other formats are decoded as a whole, at 8 bytes a
+//!   sample, of which they may have 2^28.
 //! - What cannot be read faithfully (rotated rasters, imagery) is refused, never guessed.
 //! - A [`Source`] has no voids left, and every height lies within ±[`MAX_UNITS`].
 
 mod asc;
+mod chunks;
 mod exr;
+mod fill;
 mod finish;
 #[cfg(test)]
 mod fixtures;
+mod gather;
 mod gdal;
 mod geo;
 mod geotags;
 mod geotiff;
 mod grid;
+mod heights;
 mod hgt;
+mod holes;
+mod ingest;
+mod input;
 mod lint;
 mod mask;
 mod membrane;
 mod mosaic;
 mod nearest;
+mod numbers;
 mod options;
+mod plain;
 mod png;
+mod position;
 mod quantise;
+mod raster;
 mod raw;
 mod resample;
 mod samples;
+mod store;
 mod units;
+mod values;
 mod voids;
 mod zipped;
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Seek};
+use std::fs;
+use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::source::Source;
-use grid::Grid;
+use finish::Judged;
+pub use ingest::Progress;
+use input::Input;
 pub use lint::{Lint, Voids, Warning};
 pub use mask::load_mask;
-pub use options::{ByteOrder, Crop, Encoding, ImportOptions, VoidFill, height_scale};
+pub use options::{ByteOrder, Crop, Encoding, IN_MEMORY, ImportOptions, VoidFill, height_scale};
+use raster::Raster;
 
 /// The largest height, in units of the height step, on either side of zero.
 pub const MAX_UNITS: i32 = (1 << 22) - 1;
+
+/// Bytes that are enough to tell a format.
+const LONGEST_HEAD: u64 = 1 << 10;
 
 /// Reads one elevation file, or the tiles of a folder, and says nothing of what looks odd.
 pub fn load(path: &Path, options: &ImportOptions) -> Result<Source> {
@@ -58,22 +81,36 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Source> {
 /// Reads files that make one ground together, and judges them. Errors are one line: the file,
 /// what is wrong, what was expected.
 pub fn load_tiles(paths: &[PathBuf], options: &ImportOptions) -> Result<(Source, Lint)> {
+    let mut silent = |_, _| Ok(());
+    load_watched(paths, options, &mut Progress::new(&mut silent))
+}
+
+/// As [`load_tiles`], for whom it takes long.
+pub fn load_watched(
+    paths: &[PathBuf],
+    options: &ImportOptions,
+    progress: &mut Progress,
+) -> Result<(Source, Lint)> {
+    guarded(first_of(paths), || {
+        judged(paths, options, progress)?.into_source(options, progress)
+    })
+}
+
+/// Judges files as [`load_tiles`] does, and leaves their holes as they are.
+pub fn look(paths: &[PathBuf], options: &ImportOptions, progress: &mut Progress) -> Result<Lint> {
+    guarded(first_of(paths), || {
+        Ok(judged(paths, options, progress)?.lint)
+    })
+}
+
+fn judged(paths: &[PathBuf], options: &ImportOptions, progress: &mut Progress) -> Result<Judged> {
     options.check()?;
-    let mut grids = Vec::new();
-    for path in paths {
-        grids.push((path.clone(), read(path, options)?));
-    }
-    match <[_; 1]>::try_from(grids) {
-        Ok([(path, grid)]) => {
-            let files = vec![file_name(&path)];
-            finish::finish(&path, files, grid, options)
-        }
-        Err(grids) => {
-            let first = paths.first().cloned().unwrap_or_default();
-            let (files, grid) = mosaic::join(grids)?;
-            finish::finish(&first, files, grid, options)
-        }
-    }
+    let ingested = ingest::ingest(paths, options, progress)?;
+    finish::judge(first_of(paths), ingested, options)
+}
+
+fn first_of(paths: &[PathBuf]) -> &Path {
+    paths.first().map_or(Path::new(""), PathBuf::as_path)
 }
 
 /// The files that inputs stand for: a folder for the elevation files in it, by name.
@@ -154,8 +191,10 @@ impl Format {
     }
 }
 
-fn read(path: &Path, options: &ImportOptions) -> Result<Grid> {
+/// Finds out what a file says of itself; its samples are read later.
+fn open(path: &Path, options: &ImportOptions) -> Result<Raster> {
     let cannot_open = |e| Error::io(path, "cannot open", e);
+    // Opening a pipe would wait for its other end.
     let metadata = fs::metadata(path).map_err(cannot_open)?;
     if !metadata.is_file() {
         return Err(Error::file(path, "is not a regular file", FORMATS));
@@ -163,42 +202,27 @@ fn read(path: &Path, options: &ImportOptions) -> Result<Grid> {
     if metadata.len() == 0 {
         return Err(Error::file(path, "is empty", FORMATS));
     }
-    let reader = BufReader::new(File::open(path).map_err(cannot_open)?);
-    read_from(reader, metadata.len(), path, options)
+    let input = Input::open(path).map_err(cannot_open)?;
+    guarded(path, || open_input(input, path, options))
 }
 
-/// `len` is the number of bytes behind `reader`: the measure of what a header may claim.
-fn read_from<R: BufRead + Seek>(
-    mut reader: R,
-    len: u64,
-    path: &Path,
-    options: &ImportOptions,
-) -> Result<Grid> {
-    let head = reader
-        .fill_buf()
-        .map_err(|e| Error::io(path, "cannot read", e))?;
-    let Some(format) = detect(head, path) else {
+fn open_input(input: Input, path: &Path, options: &ImportOptions) -> Result<Raster> {
+    let head = input.bytes_at(0, input.len().min(LONGEST_HEAD));
+    let head = head.map_err(|e| Error::io(path, "cannot read", e))?;
+    let Some(format) = detect(&head, path) else {
         return Err(Error::file(path, "not an elevation file", FORMATS));
     };
     format.check_flags(path, options)?;
-    guarded(path, || decode(format, reader, len, path, options))
-}
-
-fn decode<R: BufRead + Seek>(
-    format: Format,
-    reader: R,
-    len: u64,
-    path: &Path,
-    options: &ImportOptions,
-) -> Result<Grid> {
+    let len = input.len();
+    let reader = || BufReader::new(input.clone());
     match format {
-        Format::Tiff => geotiff::read(reader, len, path, options),
-        Format::Png => png::read(reader, len, path, options),
-        Format::Asc => asc::read(reader, len, path),
-        Format::Hgt => hgt::read(reader, len, path),
-        Format::Exr => exr::read(reader, len, path, options),
-        Format::Zip => zipped::read(reader, path),
-        Format::Raw(kind) => raw::read(kind, reader, len, path, options),
+        Format::Tiff => geotiff::open(input, path, options),
+        Format::Png => Ok(png::read(reader(), len, path, options)?.into()),
+        Format::Asc => Ok(asc::read(reader(), len, path)?.into()),
+        Format::Hgt => hgt::open(input, path),
+        Format::Exr => Ok(exr::read(reader(), len, path, options)?.into()),
+        Format::Zip => zipped::open(input, path),
+        Format::Raw(kind) => raw::open(kind, input, path, options),
     }
 }
 
@@ -269,8 +293,6 @@ fn file_name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use super::*;
 
     #[test]
@@ -369,15 +391,22 @@ mod tests {
             let path = Path::new(name);
             let try_bytes = |bytes: &[u8]| {
                 // Not through `guarded`: a decoder's panic shall be seen.
-                let len = bytes.len() as u64;
-                let format = detect(bytes, path).unwrap();
-                let result = decode(format, Cursor::new(bytes), len, path, &options)
-                    .and_then(|grid| finish::finish(path, Vec::new(), grid, &options));
-                let message = result.err().map(|e| e.to_string()).unwrap_or_default();
+                let mut report = |_, _| Ok(());
+                let mut progress = Progress::new(&mut report);
+                let input = Input::memory(bytes.to_vec());
+                open_input(input, path, &options)
+                    .and_then(|raster| ingest::one(path, raster, &options, &mut progress))
+                    .and_then(|ingested| finish::judge(path, ingested, &options))
+                    .and_then(|judged| judged.into_source(&options, &mut progress))
+                    .map(|(source, _)| source)
+            };
+            let whole = try_bytes(&bytes);
+            assert!(whole.is_ok(), "{name}: {whole:?}");
+            let try_bytes = |bytes: &[u8]| {
+                let message = try_bytes(bytes).err().map(|e| e.to_string());
+                let message = message.unwrap_or_default();
                 assert!(!message.contains('\n'), "{message}");
             };
-            let whole = read_from(Cursor::new(&bytes), bytes.len() as u64, path, &options);
-            assert!(whole.is_ok(), "{name}: {whole:?}");
             let stride = (bytes.len() / 200).max(1);
             for cut in (1..bytes.len()).step_by(stride) {
                 try_bytes(&bytes[..cut]);

@@ -7,7 +7,8 @@
 //! - Known samples are never touched; of several as near, the same one is taken every time.
 //! - Distances count samples, not metres.
 
-/// Replaces every NaN; at least one sample must be known. `samples` go row by row.
+/// Replaces every NaN; at least one sample must be known. `samples` go row by row; infinity is no
+/// height either, and stays.
 pub(super) fn fill(width: u32, samples: &mut [f64]) {
     let width = width as usize;
     let nearest_row = nearest_rows(width, samples);
@@ -38,7 +39,7 @@ fn nearest_rows(width: usize, samples: &[f64]) -> Vec<u32> {
     let mut last = vec![NONE; width];
     let mut look = |z: usize, row: &[f64], nearest: &mut [u32]| {
         for ((sample, last), nearest) in row.iter().zip(&mut last).zip(nearest) {
-            if !sample.is_nan() {
+            if sample.is_finite() {
                 *last = z as u32;
             }
             if squared(z, *last) < squared(z, *nearest) {

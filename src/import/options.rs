@@ -3,8 +3,10 @@
 //! Every field is `None` (or the plain default) where the file's word counts. The flags of the
 //! command line are named in the messages, since that is where these come from.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::store::Shelf;
 use super::units;
 use crate::error::{Error, Result};
 
@@ -34,7 +36,15 @@ pub struct ImportOptions {
     pub voids: VoidFill,
     /// Metres between the samples of the square grid to make.
     pub resample_m: Option<f64>,
+    /// Where heights lie that are too many for the memory; the system's folder for temporary
+    /// files unless said.
+    pub scratch: Option<PathBuf>,
+    /// Up to so many samples stay in memory; [`IN_MEMORY`] unless said.
+    pub in_memory: Option<u64>,
 }
+
+/// Sources of more samples lie on disk while they are compiled.
+pub const IN_MEMORY: u64 = 1 << 24;
 
 /// How a picture's colours are heights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +83,13 @@ pub struct Crop {
 }
 
 impl ImportOptions {
+    pub(super) fn shelf(&self) -> Shelf {
+        Shelf {
+            folder: self.scratch.clone().unwrap_or_else(std::env::temp_dir),
+            in_memory: self.in_memory.unwrap_or(IN_MEMORY),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let [x, z] = self.spacing_m.unwrap_or([1.0, 1.0]);
         let named = [

@@ -14,7 +14,7 @@ use std::path::Path;
 use image::codecs::png::PngDecoder;
 use image::{ColorType, ExtendedColorType, ImageDecoder, ImageError, Limits};
 
-use super::grid::{Grid, Measure, check_size};
+use super::grid::{Grid, Measure, check_whole};
 use super::lint::Warning;
 use super::options::{Encoding, ImportOptions};
 use super::{lint, one_line};
@@ -44,7 +44,7 @@ pub(super) fn read<R: BufRead + Seek>(
     limits.max_alloc = Some(len.saturating_mul(MOST_SHRUNK).saturating_add(1 << 20));
     let decoder = PngDecoder::with_limits(reader, limits).map_err(damaged)?;
     let (width, height) = decoder.dimensions();
-    check_size(path, u64::from(width), u64::from(height))?;
+    check_whole(path, u64::from(width), u64::from(height), "a TIFF")?;
     let color = decoder.color_type();
     check_color(path, decoder.original_color_type(), color)?;
     let claimed = decoder.total_bytes();

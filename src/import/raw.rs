@@ -6,12 +6,17 @@
 //! - The file's length is the number of samples times their size, exactly.
 //! - NaN is void in floats, nothing in integers.
 
-use std::io::Read;
+use std::io;
 use std::path::Path;
 
-use super::grid::{Grid, check_size};
+use tiff::tags::SampleFormat;
+
+use super::grid::{Measure, check_size};
+use super::input::Input;
 use super::lint::Warning;
 use super::options::{ByteOrder, ImportOptions};
+use super::plain::Plain;
+use super::raster::{Head, Raster};
 use super::voids::VoidRule;
 use crate::error::{Error, Result};
 
@@ -19,6 +24,8 @@ use crate::error::{Error, Result};
 const MANY_JUMPS: f64 = 0.005;
 /// How many fewer there must be in the other byte order to say so.
 const CLEARLY_SMOOTHER: f64 = 8.0;
+/// So many rows of a file tell its byte order as well as all of them.
+const MOST_ROWS: u32 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
@@ -48,6 +55,13 @@ impl Kind {
         }
     }
 
+    fn format(self) -> SampleFormat {
+        match self {
+            Kind::Uint16 => SampleFormat::Uint,
+            Kind::Float32 => SampleFormat::IEEEFP,
+        }
+    }
+
     fn rule(self) -> VoidRule {
         match self {
             Kind::Uint16 => VoidRule::unsigned(None),
@@ -56,27 +70,39 @@ impl Kind {
     }
 }
 
-pub(super) fn read(
+pub(super) fn open(
     kind: Kind,
-    mut reader: impl Read,
-    len: u64,
+    input: Input,
     path: &Path,
     options: &ImportOptions,
-) -> Result<Grid> {
-    let [width, height] = size(kind, len, path, options)?;
+) -> Result<Raster> {
+    let [width, height] = size(kind, input.len(), path, options)?;
     check_size(path, u64::from(width), u64::from(height))?;
-    let mut bytes = vec![0; len as usize];
-    reader
-        .read_exact(&mut bytes)
-        .map_err(|e| Error::io(path, "cannot read", e))?;
     let order = options.byte_order.unwrap_or(ByteOrder::Little);
-    let rule = kind.rule();
-    let numbers = bytes.chunks_exact(kind.bytes());
-    let samples = numbers.map(|b| rule.apply(kind.number(b, order))).collect();
-    let mut grid = Grid::plain(width, height, samples, kind == Kind::Uint16);
-    grid.warnings
-        .extend(wrong_order(kind, &bytes, width, order));
-    Ok(grid)
+    let cannot_read = |e| Error::io(path, "cannot read", e);
+    let warning = wrong_order(kind, &input, [width, height], order).map_err(cannot_read)?;
+    let plain = Plain {
+        path: path.to_owned(),
+        input,
+        width,
+        format: kind.format(),
+        bits: 8 * kind.bytes() as u16,
+        order,
+        rule: kind.rule(),
+    };
+    let head = Head {
+        width,
+        height,
+        integer: kind == Kind::Uint16,
+        kind: plain.kind(),
+        georef: None,
+        measure: Measure::default(),
+        warnings: warning.into_iter().collect(),
+    };
+    Ok(Raster {
+        head,
+        samples: Box::new(plain),
+    })
 }
 
 fn size(kind: Kind, len: u64, path: &Path, options: &ImportOptions) -> Result<[u32; 2]> {
@@ -103,50 +129,97 @@ fn size(kind: Kind, len: u64, path: &Path, options: &ImportOptions) -> Result<[u
 }
 
 /// A warning when the heights jump as they are read and would not in the other order.
-fn wrong_order(kind: Kind, bytes: &[u8], width: u32, order: ByteOrder) -> Option<Warning> {
+fn wrong_order(
+    kind: Kind,
+    input: &Input,
+    [width, height]: [u32; 2],
+    order: ByteOrder,
+) -> io::Result<Option<Warning>> {
     let (other, flag) = match order {
         ByteOrder::Little => (ByteOrder::Big, "--byte-order be"),
         ByteOrder::Big => (ByteOrder::Little, "--byte-order le"),
     };
-    let [as_read, as_other] = [order, other].map(|order| jumps(kind, bytes, width, order));
-    (as_read > MANY_JUMPS && as_other * CLEARLY_SMOOTHER < as_read).then(|| {
-        let text = "the heights jump from sample to sample and would not in the other byte order";
-        Warning::new("byte order", text, flag)
-    })
-}
-
-/// The part of neighbours in a row that differ by more than a quarter of the range; 1 where the
-/// numbers are not those of any ground.
-fn jumps(kind: Kind, bytes: &[u8], width: u32, order: ByteOrder) -> f64 {
-    let rows = || bytes.chunks(kind.bytes() * width as usize);
-    let heights = |row: &[u8]| -> Vec<f64> {
-        let numbers = row.chunks_exact(kind.bytes());
-        numbers.map(|b| kind.number(b, order)).collect()
-    };
-    let earthly = |v: &f64| v.is_nan() || *v == 0.0 || (1e-6..1e6).contains(&v.abs());
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    let (mut odd, mut count) = (0u64, 0u64);
-    for row in rows() {
-        for height in heights(row) {
-            odd += u64::from(!earthly(&height));
-            count += 1;
-            (low, high) = (low.min(height), high.max(height));
+    let row_bytes = kind.bytes() as u64 * u64::from(width);
+    let step = height.div_ceil(MOST_ROWS);
+    let (mut as_read, mut as_other) = (Jumps::new(kind, order), Jumps::new(kind, other));
+    for look in [Jumps::range, Jumps::count] {
+        for z in (0..height).step_by(step as usize) {
+            let row = input.bytes_at(u64::from(z) * row_bytes, row_bytes)?;
+            look(&mut as_read, &row);
+            look(&mut as_other, &row);
         }
     }
-    if odd * 10 > count {
-        return 1.0;
+    let (as_read, as_other) = (as_read.part(), as_other.part());
+    let wrong = as_read > MANY_JUMPS && as_other * CLEARLY_SMOOTHER < as_read;
+    Ok(wrong.then(|| {
+        let text = "the heights jump from sample to sample and would not in the other byte order";
+        Warning::new("byte order", text, flag)
+    }))
+}
+
+/// How many neighbours in a row differ by more than a quarter of the range.
+struct Jumps {
+    kind: Kind,
+    order: ByteOrder,
+    low: f64,
+    high: f64,
+    /// Numbers that are no height of any ground.
+    odd: u64,
+    jumps: u64,
+    samples: u64,
+}
+
+impl Jumps {
+    fn new(kind: Kind, order: ByteOrder) -> Jumps {
+        Jumps {
+            kind,
+            order,
+            low: f64::INFINITY,
+            high: f64::NEG_INFINITY,
+            odd: 0,
+            jumps: 0,
+            samples: 0,
+        }
     }
-    let far = |pair: &[f64]| (pair[1] - pair[0]).abs() > (high - low) / 4.0;
-    let jumps = rows().map(|row| heights(row).windows(2).filter(|p| far(p)).count());
-    jumps.sum::<usize>() as f64 / count.max(1) as f64
+
+    fn heights(&self, row: &[u8]) -> Vec<f64> {
+        let numbers = row.chunks_exact(self.kind.bytes());
+        numbers.map(|b| self.kind.number(b, self.order)).collect()
+    }
+
+    fn range(&mut self, row: &[u8]) {
+        let earthly = |v: f64| v.is_nan() || v == 0.0 || (1e-6..1e6).contains(&v.abs());
+        for height in self.heights(row) {
+            self.odd += u64::from(!earthly(height));
+            self.samples += 1;
+            (self.low, self.high) = (self.low.min(height), self.high.max(height));
+        }
+    }
+
+    /// After the range of all rows is known.
+    fn count(&mut self, row: &[u8]) {
+        let most = (self.high - self.low) / 4.0;
+        let far = |pair: &&[f64]| (pair[1] - pair[0]).abs() > most;
+        self.jumps += self.heights(row).windows(2).filter(far).count() as u64;
+    }
+
+    /// The part of all samples; 1 where the numbers are not those of any ground.
+    fn part(&self) -> f64 {
+        if self.odd * 10 > self.samples {
+            return 1.0;
+        }
+        self.jumps as f64 / self.samples.max(1) as f64
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::grid::Grid;
     use super::*;
 
     fn read_as(kind: Kind, bytes: &[u8], options: &ImportOptions) -> Result<Grid> {
-        read(kind, bytes, bytes.len() as u64, Path::new("x.r16"), options)
+        let input = Input::memory(bytes.to_vec());
+        open(kind, input, Path::new("x.r16"), options)?.into_grid()
     }
 
     fn sized(width: u32, height: u32) -> ImportOptions {

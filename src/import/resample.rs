@@ -4,16 +4,39 @@
 //! the samples; where the new grid is coarser the kernel is widened to its cells, so that detail
 //! is averaged and not skipped.
 //!
+//! - All of it is in memory: sources and results above 2^28 samples are refused.
 //! - Heights stay within the source's range: a cubic's overshoot is cut off.
 //! - The north-west sample stays where it is; the east and south edges lose less than a cell.
 
 use std::path::Path;
 
-use super::grid::{Grid, check_size};
+use super::grid::{Grid, check_whole};
 use crate::error::{Error, Result};
 
 /// How far Keys' kernel reaches, in samples.
 const REACH: f64 = 2.0;
+
+/// The size of the new grid, which must fit the memory as a whole.
+pub(super) fn size(
+    old: [u32; 2],
+    spacing_m: [f64; 2],
+    metres: f64,
+    path: &Path,
+) -> Result<[u32; 2]> {
+    let count = |axis: usize| {
+        // Not a sample less for the last bit of a quotient.
+        (f64::from(old[axis] - 1) * spacing_m[axis] / metres + 1e-6).floor() + 1.0
+    };
+    let [width, height] = [count(0), count(1)];
+    if !(2.0..=1e9).contains(&width) || !(2.0..=1e9).contains(&height) {
+        let what = format!("--resample {metres} leaves {width} x {height} samples");
+        return Err(Error::file(path, what, "another distance in metres"));
+    }
+    let less = "a source without --resample";
+    check_whole(path, old[0].into(), old[1].into(), less)?;
+    check_whole(path, width as u64, height as u64, "a larger --resample")?;
+    Ok([width as u32, height as u32])
+}
 
 /// Makes both spacings `metres`. There must be no voids.
 pub(super) fn to_square(
@@ -22,19 +45,7 @@ pub(super) fn to_square(
     metres: f64,
     path: &Path,
 ) -> Result<()> {
-    let count = |samples: u32, spacing: f64| {
-        // Not a sample less for the last bit of a quotient.
-        (f64::from(samples - 1) * spacing / metres + 1e-6).floor() + 1.0
-    };
-    let [width, height] = [
-        count(grid.width, spacing_m[0]),
-        count(grid.height, spacing_m[1]),
-    ];
-    if !(2.0..=1e9).contains(&width) || !(2.0..=1e9).contains(&height) {
-        let what = format!("--resample {metres} leaves {width} x {height} samples");
-        return Err(Error::file(path, what, "another distance in metres"));
-    }
-    check_size(path, width as u64, height as u64)?;
+    let [width, height] = size([grid.width, grid.height], spacing_m, metres, path)?;
     let low = grid.samples.iter().copied().fold(f64::INFINITY, f64::min);
     let high = grid
         .samples
@@ -42,8 +53,8 @@ pub(super) fn to_square(
         .copied()
         .fold(f64::NEG_INFINITY, f64::max);
     let [across, down] = [
-        Taps::all(width as u32, grid.width, metres / spacing_m[0]),
-        Taps::all(height as u32, grid.height, metres / spacing_m[1]),
+        Taps::all(width, grid.width, metres / spacing_m[0]),
+        Taps::all(height, grid.height, metres / spacing_m[1]),
     ];
     let rows: Vec<f64> = grid
         .rows()
@@ -55,12 +66,8 @@ pub(super) fn to_square(
         .flat_map(|taps| (0..width).map(|x| taps.mix(|z| rows[z * width + x])))
         .map(|height| height.clamp(low, high))
         .collect();
-    (grid.width, grid.height) = (width as u32, height as u32);
+    (grid.width, grid.height) = (width as u32, height);
     grid.integer = false;
-    if let Some(georef) = &mut grid.georef {
-        georef.transform[1] *= metres / spacing_m[0];
-        georef.transform[5] *= metres / spacing_m[1];
-    }
     Ok(())
 }
 

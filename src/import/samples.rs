@@ -17,22 +17,35 @@ use super::voids::VoidRule;
 use crate::error::{Error, Result};
 
 const UNCOMPRESSED: u16 = 1;
-/// LZW, Deflate (two numbers for it) and PackBits.
-const COMPRESSIONS: [u16; 5] = [UNCOMPRESSED, 5, 8, 32946, 32773];
+const ZSTD: u16 = 50000;
+/// LZW, Deflate (two numbers for it), PackBits and Zstandard.
+const COMPRESSIONS: [u16; 6] = [UNCOMPRESSED, 5, 8, 32946, 32773, ZSTD];
+/// What else is met with elevation.
+const NAMED_COMPRESSIONS: [(u16, &str); 5] = [
+    (7, "JPEG"),
+    (34887, "LERC"),
+    (34925, "LZMA"),
+    (50001, "WebP"),
+    (50002, "JPEG XL"),
+];
+const NO_PREDICTOR: u16 = 1;
 const BLACK_IS_ZERO: u16 = 1;
 const RGB: u16 = 2;
 const PLANAR: u16 = 2;
 /// More than any of the compressions can shrink (LZW: 12 bits for at most 3.8 kB).
 const MOST_SHRUNK: u64 = 4096;
+/// A block of four bytes stands for up to 128 kB of the same.
+const MOST_SHRUNK_BY_ZSTD: u64 = 1 << 15;
 
 /// What the file says of its samples.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub width: u32,
     pub height: u32,
     pub bits: u16,
     pub format: SampleFormat,
     compression: u16,
+    predictor: u16,
     pub bands: u16,
     /// Which of them holds the heights, from 0.
     pub band: u16,
@@ -59,6 +72,7 @@ impl Layout {
             bits: number(Tag::BitsPerSample, 1),
             format: SampleFormat::from_u16_exhaustive(number(Tag::SampleFormat, 1)),
             compression: number(Tag::Compression, UNCOMPRESSED),
+            predictor: number(Tag::Predictor, NO_PREDICTOR),
             bands,
             band: options.band.unwrap_or(1).wrapping_sub(1),
             planar: number(Tag::PlanarConfiguration, 1) == PLANAR,
@@ -97,35 +111,45 @@ impl Layout {
             return Err(Error::file(path, what, expected));
         }
         if !COMPRESSIONS.contains(&self.compression) {
-            let what = format!("compression {} is not supported", self.compression);
+            let number = self.compression;
+            let name = NAMED_COMPRESSIONS
+                .iter()
+                .find(|(named, _)| *named == number);
+            let what = match name {
+                Some((_, name)) => format!("{name} compression is not supported"),
+                None => format!("compression {number} is not supported"),
+            };
             return Err(Error::file(
                 path,
                 what,
-                "uncompressed, LZW, Deflate or PackBits (gdal_translate -co COMPRESS=DEFLATE)",
+                "uncompressed, LZW, Deflate, Zstandard or PackBits (gdal_translate -co COMPRESS=DEFLATE)",
             ));
         }
         Ok(())
     }
 
-    /// The bytes of the whole raster, if a file of `len` bytes can hold them.
-    pub fn check_claim(&self, len: u64, path: &Path) -> Result<usize> {
+    /// Whether samples lie in the file as they are.
+    pub fn is_plain(&self) -> bool {
+        self.compression == UNCOMPRESSED && self.predictor == NO_PREDICTOR
+    }
+
+    /// Whether a file of `len` bytes can hold the chunks that it lists, of `chunk_bytes` in all.
+    pub fn check_claim(&self, chunk_bytes: u64, len: u64, path: &Path) -> Result<()> {
         let bytes = u64::from(self.width) * u64::from(self.height) * u64::from(self.bits / 8);
-        let bytes = bytes * u64::from(self.bands);
-        let most = if self.compression == UNCOMPRESSED {
-            1
-        } else {
-            MOST_SHRUNK
+        let bytes = bytes.saturating_mul(self.bands.into()).min(chunk_bytes);
+        let most = match self.compression {
+            UNCOMPRESSED => 1,
+            ZSTD => MOST_SHRUNK_BY_ZSTD,
+            _ => MOST_SHRUNK,
         };
-        match usize::try_from(bytes) {
-            Ok(size) if bytes <= len.saturating_mul(most) => Ok(size),
-            _ => {
-                let what = format!(
-                    "truncated: {len} bytes cannot hold {} x {} samples of {} bits",
-                    self.width, self.height, self.bits
-                );
-                Err(Error::file(path, what, "a complete TIFF"))
-            }
+        if bytes <= len.saturating_mul(most) {
+            return Ok(());
         }
+        let what = format!(
+            "truncated: {len} bytes cannot hold {} x {} samples of {} bits",
+            self.width, self.height, self.bits
+        );
+        Err(Error::file(path, what, "a complete TIFF"))
     }
 
     /// Values from pixel to pixel and the place of ours among them, as the decoder hands them out

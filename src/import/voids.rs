@@ -7,6 +7,8 @@
 //! - Exactly -32768 is SRTM's void wherever samples have a sign, declared or not; every other
 //!   number is a height unless it is declared void, however deep it lies.
 
+use super::numbers::Number;
+
 const SRTM_VOID: f64 = -32768.0;
 /// Beyond it a number is a writer's 'largest float', not a height.
 const ABSURD: f64 = 1e30;
@@ -53,6 +55,21 @@ impl VoidRule {
         }
     }
 
+    /// The sample that a value is.
+    pub fn sample<T: Number>(&self, value: f64) -> T {
+        T::from_f64(self.apply(value))
+    }
+
+    /// The voids among integers of up to 16 bits; the same number twice where there is but one,
+    /// and one that no such integer is where there is none.
+    pub fn small_voids(&self) -> [i32; 2] {
+        let small = |v: &f64| v.fract() == 0.0 && (-32_768.0..=65_535.0).contains(v);
+        let declared = self.declared.filter(small).map(|v| v as i32);
+        let undeclared = self.signed.then_some(SRTM_VOID as i32);
+        let either = declared.or(undeclared).unwrap_or(i32::MIN);
+        [either, undeclared.unwrap_or(either)]
+    }
+
     fn same(&self, sample: f64, declared: f64) -> bool {
         if self.single {
             sample as f32 == declared as f32
@@ -60,30 +77,6 @@ impl VoidRule {
             sample == declared
         }
     }
-}
-
-/// What is there besides voids.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Survey {
-    pub voids: u64,
-    pub low: f64,
-    pub high: f64,
-}
-
-/// `None` when every sample is a void.
-pub(super) fn survey(samples: &[f64]) -> Option<Survey> {
-    let mut survey = Survey {
-        voids: 0,
-        low: f64::INFINITY,
-        high: f64::NEG_INFINITY,
-    };
-    for sample in samples {
-        survey.voids += u64::from(sample.is_nan());
-        // NaN loses every `min` and `max`.
-        survey.low = survey.low.min(*sample);
-        survey.high = survey.high.max(*sample);
-    }
-    (survey.low <= survey.high).then_some(survey)
 }
 
 #[cfg(test)]
@@ -124,9 +117,27 @@ mod tests {
     }
 
     #[test]
-    fn the_survey_leaves_voids_out() {
-        let found = survey(&[f64::NAN, 3.0, -1.0, f64::NAN]).unwrap();
-        assert_eq!((found.voids, found.low, found.high), (2, -1.0, 3.0));
-        assert_eq!(survey(&[f64::NAN]), None);
+    fn voids_of_small_integers_are_those_of_the_rule() {
+        let rules = [
+            None,
+            Some(0.0),
+            Some(-32768.0),
+            Some(65_535.0),
+            Some(0.5),
+            Some(1e9),
+        ];
+        for rule in rules
+            .iter()
+            .flat_map(|d| [VoidRule::signed(*d), VoidRule::unsigned(*d)])
+        {
+            let voids = rule.small_voids();
+            for value in [-32_768, -1, 0, 1, 65_535] {
+                // Unsigned numbers are not below zero.
+                if rule.signed || value >= 0 {
+                    let naive = rule.apply(f64::from(value)).is_nan();
+                    assert_eq!(voids.contains(&value), naive, "{rule:?} {value}");
+                }
+            }
+        }
     }
 }

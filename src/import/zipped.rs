@@ -3,24 +3,25 @@
 //! - The archive is searched for its one `.hgt`; the rest is left alone.
 //! - No more is unpacked than the largest SRTM square has bytes.
 
-use std::io::{Cursor, Read, Seek};
+use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::grid::Grid;
+use super::input::Input;
+use super::raster::Raster;
 use super::{hgt, one_line};
 use crate::error::{Error, Result};
 
 const EXPECTED: &str = "a zip with one SRTM .hgt in it";
 
-pub(super) fn read<R: Read + Seek>(reader: R, path: &Path) -> Result<Grid> {
+pub(super) fn open(input: Input, path: &Path) -> Result<Raster> {
     let damaged = |e: ZipError| {
         let what = format!("damaged or unusual zip: {}", one_line(e));
         Error::file(path, what, EXPECTED)
     };
-    let mut archive = ZipArchive::new(reader).map_err(damaged)?;
+    let mut archive = ZipArchive::new(BufReader::new(input)).map_err(damaged)?;
     let (place, name) = the_tile(&mut archive, path)?;
     let most = hgt::bytes_of(hgt::SIDES[1]);
     let file = archive.by_index(place).map_err(damaged)?;
@@ -28,8 +29,7 @@ pub(super) fn read<R: Read + Seek>(reader: R, path: &Path) -> Result<Grid> {
     file.take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| damaged(e.into()))?;
-    let len = bytes.len() as u64;
-    hgt::read(Cursor::new(bytes), len, &path.join(name))
+    hgt::open(Input::memory(bytes), &path.join(name))
 }
 
 /// Place and name of the one `.hgt`.
@@ -58,11 +58,12 @@ fn the_tile<R: Read + Seek>(archive: &mut ZipArchive<R>, path: &Path) -> Result<
 #[cfg(test)]
 mod tests {
     use super::super::fixtures;
+    use super::super::grid::Grid;
     use super::*;
 
     fn read_zip(files: &[(&str, &[u8])]) -> Result<Grid> {
         let bytes = fixtures::zip(files);
-        read(Cursor::new(bytes), Path::new("x.hgt.zip"))
+        open(Input::memory(bytes), Path::new("x.hgt.zip"))?.into_grid()
     }
 
     #[test]
@@ -98,7 +99,7 @@ mod tests {
         let whole = fixtures::zip(&[("N43E007.hgt", &300i16.to_be_bytes().repeat(5000))]);
         let path = Path::new("x.hgt.zip");
         for cut in 0..whole.len() {
-            assert!(read(Cursor::new(&whole[..cut]), path).is_err());
+            assert!(open(Input::memory(whole[..cut].to_vec()), path).is_err());
         }
         let mut random = fixtures::Random(11);
         for _ in 0..2000 {
@@ -107,7 +108,7 @@ mod tests {
                 let at = random.below(bytes.len());
                 bytes[at] = random.below(256) as u8;
             }
-            let message = read(Cursor::new(bytes), path).unwrap_err().to_string();
+            let message = open(Input::memory(bytes), path).unwrap_err().to_string();
             assert!(!message.contains('\n'), "{message}");
         }
     }

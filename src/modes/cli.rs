@@ -202,7 +202,8 @@ pub struct ImportArgs {
     /// Use only these samples
     #[arg(long, value_name = "X,Z,W,H", allow_hyphen_values = true)]
     pub crop: Option<Crop>,
-    /// Make a square grid with so many metres between samples (cubic)
+    /// Make a square grid with so many metres between samples (cubic), in memory: up to 2^28
+    /// samples
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = positive)]
     pub resample: Option<f64>,
     /// What a PNG's colours are: grey, terrarium or mapbox
@@ -234,6 +235,7 @@ impl ImportArgs {
             crop: self.crop,
             voids: self.voids,
             resample_m: self.resample,
+            ..ImportOptions::default()
         }
     }
 }

@@ -34,14 +34,26 @@ fn compile(args: &CompileArgs) -> Result<()> {
         check_may_write(&output, args.force, &read)?;
     }
     let detail_mask = args.detail_mask.as_deref().map(import::load_mask);
-    let (source, lint) = import::load_tiles(&tiles, &args.import.options())?;
+    let mut options = args.import.options();
+    let bar = ProgressBar::new("Reading", args.quiet || args.json);
+    let mut tell = |done, total| {
+        bar.set(Progress { done, total });
+        go_on()
+    };
+    let mut progress = import::Progress::new(&mut tell);
     if args.dry_run {
+        let lint = import::look(&tiles, &options, &mut progress)?;
+        bar.finish();
         return print(&if args.json {
             serde_json::to_string_pretty(&lint).expect("plain data")
         } else {
             as_text(&lint)
         });
     }
+    // Where there must be room for the world anyway.
+    options.scratch = Some(folder_of(&output));
+    let (source, lint) = import::load_watched(&tiles, &options, &mut progress)?;
+    bar.finish();
     if !args.quiet {
         for warning in &lint.warnings {
             log::warn!("{}", as_line(warning));
@@ -68,10 +80,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
         if args.json {
             lines.tell(progress)?;
         }
-        if INTERRUPTED.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        Ok(())
+        go_on()
     };
     let (writer, meta) = compile_into(spools, &source, &options, &follow)?;
     bar.finish();
@@ -87,6 +96,13 @@ fn compile(args: &CompileArgs) -> Result<()> {
 
 /// Set by the first Ctrl-C: the next step forward ends in an error, so that temporary files go.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+fn go_on() -> Result<()> {
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    Ok(())
+}
 
 /// A second Ctrl-C does not wait.
 fn watch_for_ctrl_c() {
@@ -185,6 +201,13 @@ impl ProgressBar {
 
     pub fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
     }
 }
 

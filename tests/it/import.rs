@@ -4,8 +4,10 @@
 //! tests say that they were skipped.
 
 use crate::common::data_folder;
-use highfell::import::{Encoding, ImportOptions, MAX_UNITS, load, load_tiles};
-use highfell::source::Source;
+use highfell::import::{
+    Crop, Encoding, ImportOptions, MAX_UNITS, Progress, VoidFill, load, load_tiles, look,
+};
+use highfell::source::{Ground, Source};
 use serde_json::Value;
 
 /// Name, width, height, lowest and highest metre, voids, coordinate system, spacing as declared.
@@ -214,6 +216,116 @@ fn neighbouring_tiles_meet_without_a_seam() {
     .to_string();
     assert_one_line("aletsch.tif", &message);
     assert!(message.contains("coordinate system"), "{message}");
+}
+
+/// What is kept on disk is what would be kept in memory, to the last height and warning.
+#[test]
+fn heights_do_not_depend_on_where_they_lie() {
+    let Some(folder) = data_folder() else { return };
+    let crop = Some(Crop {
+        x: 3,
+        z: 5,
+        width: 31,
+        height: 29,
+    });
+    let cases = [
+        ("N43E007.hgt", ImportOptions::default()),
+        ("N49W123.tif", ImportOptions::default()),
+        ("reduced_Gironde.tif", ImportOptions::default()),
+        ("derived_rmnp_southup_int16.tif", ImportOptions::default()),
+        (
+            "derived_topobathy_bigtiff_tiled_deflate_point_f32.tif",
+            ImportOptions::default(),
+        ),
+        ("derived_jacksboro_float64.tif", ImportOptions::default()),
+        ("zSW3.asc", ImportOptions::default()),
+        ("aizuwakamatsu_none.png", ImportOptions::default()),
+        ("heightmap_16bit.exr", ImportOptions::default()),
+        ("derived_nice_513x513_le.r16", ImportOptions::default()),
+        ("derived_alps_300x300_le_nan.r32", ImportOptions::default()),
+        (
+            "tin-terrain_valid_raster.tif",
+            ImportOptions {
+                crop,
+                ..Default::default()
+            },
+        ),
+        (
+            "hugo_site.asc",
+            ImportOptions {
+                voids: VoidFill::Nearest,
+                height_step_m: Some(0.25),
+                ..Default::default()
+            },
+        ),
+        (
+            "tin-terrain_valid_raster.tif",
+            ImportOptions {
+                resample_m: Some(3.0),
+                ..Default::default()
+            },
+        ),
+    ];
+    for (name, options) in cases {
+        let read = |in_memory| {
+            let options = ImportOptions {
+                in_memory: Some(in_memory),
+                ..options.clone()
+            };
+            load_tiles(&[folder.join(name)], &options).unwrap_or_else(|e| panic!("{e}"))
+        };
+        let ((disk, told), (memory, told_too)) = (read(0), read(u64::MAX));
+        let heights = disk.ground.whole().unwrap();
+        assert_eq!(heights, memory.ground.whole().unwrap(), "{name}");
+        assert_eq!(
+            (disk.info, disk.step_m),
+            (memory.info, memory.step_m),
+            "{name}"
+        );
+        assert_eq!(told.warnings, told_too.warnings, "{name}");
+        // What is said of the heights is what a look at all of them finds.
+        for ground in [disk.ground, memory.ground] {
+            assert_eq!(ground.range(), Ground::range(&heights), "{name}");
+            assert_eq!(ground.summit(), Ground::summit(&heights), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_look_says_what_reading_says_and_reading_tells_how_far_it_is() {
+    let Some(folder) = data_folder() else { return };
+    let path = folder.join("N49W123.tif");
+    let options = ImportOptions::default();
+    let mut seen = Vec::new();
+    let mut report = |done, total| {
+        seen.push((done, total));
+        Ok(())
+    };
+    let paths = [path];
+    let looked = look(&paths, &options, &mut Progress::new(&mut report)).unwrap();
+    let (_, told) = load_tiles(&paths, &options).unwrap();
+    assert_eq!(looked.warnings, told.warnings);
+    assert_eq!((looked.min_m, looked.max_m), (told.min_m, told.max_m));
+    assert_eq!(seen.last(), Some(&(1201 * 1201, 1201 * 1201)));
+    assert!(seen.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+}
+
+#[test]
+fn a_folder_that_cannot_hold_the_heights_is_named() {
+    let Some(folder) = data_folder() else { return };
+    let options = ImportOptions {
+        scratch: Some("/nowhere".into()),
+        in_memory: Some(0),
+        ..Default::default()
+    };
+    let message = load(&folder.join("N44W072.hgt"), &options)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.starts_with("/nowhere: cannot make a temporary file"),
+        "{message}"
+    );
+    assert!(!message.contains('\n'), "{message}");
 }
 
 #[test]

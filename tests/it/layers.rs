@@ -23,7 +23,8 @@ const RESERVED: [Reserved; 7] = [
     Reserved { words: &["egui", "egui_wgpu", "egui_winit"], places: &["overlay/", "render/painter.rs"] },
     Reserved { words: &["std::fs", "tempfile"], places: &["files.rs", "import/", "modes/"] },
     Reserved { words: &["std::thread", "crossbeam_channel"], places: &["stream/workers.rs", "scene/mod.rs"] },
-    Reserved { words: &["rayon"], places: &["compile/", "modes/"] },
+    // Chunks of a file are decoded on all threads.
+    Reserved { words: &["rayon"], places: &["compile/", "modes/", "import/chunks.rs"] },
     Reserved { words: &["clap"], places: &["modes/", "settings.rs"] },
 ];
 
