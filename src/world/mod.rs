@@ -13,7 +13,7 @@ pub mod reader;
 pub mod source;
 pub mod topology;
 
-pub use bits::{BitReader, Bits};
+pub use bits::{BitReader, BitRuns, Bits};
 pub use container::{ChunkId, ChunkKind, Coding, PackedChunk, WorldWriter};
 pub use heights::HeightGrid;
 pub use layout::{LatticeRect, Layout, PatchKey, SectionKey};

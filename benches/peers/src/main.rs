@@ -3,6 +3,8 @@
 //!
 //! `benches/run` runs it. A real map needs HIGHFELL_DATA.
 
+mod meshes;
+
 use highfell::terrain::height_map::HeightMap;
 use highfell::terrain::measure::{Measurer, Metric, Task};
 use highfell::terrain::noise::fractal;
@@ -17,11 +19,14 @@ const ERROR_M: f64 = 5.0;
 fn main() {
     println!("| map | ours (exact) | martini 0.2.0 | martini_rtin 0.2.1 | times faster |");
     println!("| --- | --- | --- | --- | --- |");
-    row("fractal 2049", &fractal_map(2049));
+    let fractal = fractal_map(2049);
+    row("fractal 2049", &fractal);
     match std::env::var("HIGHFELL_DATA") {
         Ok(folder) => row("N44W072 1025", &real_map(&folder, 1025)),
         Err(_) => eprintln!("HIGHFELL_DATA is not set: no row for a real map"),
     }
+    println!();
+    meshes::table(&fractal);
 }
 
 /// Medians of the same work on one map, and the ratio to the faster peer.
