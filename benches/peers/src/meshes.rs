@@ -163,6 +163,7 @@ struct Plain<'a> {
     corner: IVec2,
     cells: i32,
     units: i64,
+    with_heights: bool,
     seen: Vec<u32>,
     mesh: PlainMesh,
 }
@@ -175,6 +176,7 @@ fn plain(patches: &Patches, key: PatchKey, with_parent: bool) -> PlainMesh {
         corner: ivec2(key.x as i32, key.z as i32) * cells,
         cells,
         units: patches.layout().height_units() as i64,
+        with_heights: with_parent,
         seen: vec![u32::MAX; (cells as usize + 1).pow(2)],
         mesh: Default::default(),
     };
@@ -245,12 +247,21 @@ impl Plain<'_> {
     fn vertex(&mut self, p: IVec2, under: Option<Plane>) -> u32 {
         let at = (p.y * (self.cells + 1) + p.x) as usize;
         if self.seen[at] == u32::MAX {
-            let own = self.height(p) as i64 * self.units;
-            let below = under.map_or(own, |plane| plane.at(p) * self.units / plane.denominator);
             self.seen[at] = self.mesh.0.len() as u32;
-            self.mesh.0.push([p.x, p.y, own as i32, below as i32]);
+            let [own, below] = if self.with_heights {
+                self.heights(p, under)
+            } else {
+                [0; 2]
+            };
+            self.mesh.0.push([p.x, p.y, own, below]);
         }
         self.seen[at]
+    }
+
+    fn heights(&self, p: IVec2, under: Option<Plane>) -> [i32; 2] {
+        let own = self.height(p) as i64 * self.units;
+        let below = under.map_or(own, |plane| plane.at(p) * self.units / plane.denominator);
+        [own, below].map(|height| height as i32)
     }
 
     fn plane(&self, t: Triangle) -> Plane {
