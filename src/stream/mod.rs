@@ -8,7 +8,7 @@ pub mod workers;
 
 use crate::settings::StreamStats;
 use crate::terrain::lod::{Residency, Want};
-use crate::terrain::mesh::PatchMesh;
+use crate::terrain::mesh::{MeshBuilder, PatchMesh};
 use crate::world::{FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
 use std::collections::VecDeque;
@@ -83,11 +83,12 @@ impl Streamer {
             .section(key)
             .expect("the repository was read")
             .clone();
+        let mut builder = MeshBuilder::default();
         layout
             .keys(level)
             .map(|key| {
                 self.plan.assume_loaded(key);
-                workers::build_patch(&self.world.meta, key, &section, None)
+                workers::build_patch(&mut builder, &self.world.meta, key, &section, None)
             })
             .collect()
     }

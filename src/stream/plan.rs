@@ -11,10 +11,13 @@
 //! loaded; the global repository is never dropped; a patch that was touched in the current frame
 //! is never evicted.
 
+mod sections;
+
 use super::BuiltPatch;
 use crate::settings::StreamStats;
 use crate::terrain::lod::Want;
 use crate::world::{FormatError, HeightGrid, Layout, PatchKey, Section, SectionKey};
+use sections::{SectionState, Sections};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -98,13 +101,6 @@ struct Pause {
 }
 
 #[derive(Debug)]
-enum SectionState {
-    Preparing(Pending),
-    Prepared { section: Arc<Section>, visited: u64 },
-    Failed(Pause),
-}
-
-#[derive(Debug)]
 enum PatchState {
     Loading(Pending),
     Loaded { visited: u64 },
@@ -114,7 +110,7 @@ enum PatchState {
 pub struct Plan {
     layout: Layout,
     limits: PlanLimits,
-    sections: HashMap<SectionKey, SectionState>,
+    sections: Sections,
     patches: HashMap<PatchKey, PatchState>,
     last_ticket: Ticket,
     open_tickets: usize,
@@ -126,7 +122,7 @@ impl Plan {
         Plan {
             layout,
             limits,
-            sections: HashMap::new(),
+            sections: Sections::default(),
             patches: HashMap::new(),
             last_ticket: 0,
             open_tickets: 0,
@@ -136,17 +132,11 @@ impl Plan {
 
     /// Takes a section of the global repository.
     pub fn keep_forever(&mut self, section: Arc<Section>) {
-        self.sections.insert(
-            section.key,
-            SectionState::Prepared {
-                section,
-                visited: u64::MAX,
-            },
-        );
+        self.sections.keep_forever(section);
     }
 
     pub fn section(&self, key: SectionKey) -> Option<&Arc<Section>> {
-        match self.sections.get(&key) {
+        match self.sections.get(key) {
             Some(SectionState::Prepared { section, .. }) => Some(section),
             _ => None,
         }
@@ -169,18 +159,15 @@ impl Plan {
             if let Some(PatchState::Loaded { visited }) = self.patches.get_mut(key) {
                 *visited = frame.max(*visited);
             }
-            if let Some(SectionState::Prepared { visited, .. }) =
-                self.sections.get_mut(&self.layout.section_of(*key))
-            {
-                *visited = frame.max(*visited);
-            }
+            self.sections.touch(self.layout.section_of(*key), frame);
         }
     }
 
     /// Orders what the wants need, in their order, as far as jobs and room allow.
     pub fn next_jobs(&mut self, wants: &[Want], now_s: f64) -> Vec<Job> {
         self.forget_failures(now_s);
-        self.drop_old_sections();
+        self.sections
+            .drop_old(self.limits.section_bytes, self.frame);
         let mut jobs = Vec::new();
         let mut room = self.limits.max_patches.saturating_sub(self.occupied());
         for want in wants {
@@ -244,10 +231,10 @@ impl Plan {
     }
 
     pub fn stats(&self) -> StreamStats {
-        let prepared = self.sections.values().filter_map(|state| match state {
-            SectionState::Prepared { section, .. } => Some(section.bytes),
-            _ => None,
-        });
+        let prepared = self
+            .sections
+            .values()
+            .filter(|state| matches!(state, SectionState::Prepared { .. }));
         let failed_sections = self
             .sections
             .values()
@@ -257,8 +244,8 @@ impl Plan {
             .values()
             .filter(|state| matches!(state, PatchState::Failed(_)));
         StreamStats {
-            sections_in_memory: prepared.clone().count(),
-            section_bytes: prepared.sum(),
+            sections_in_memory: prepared.count(),
+            section_bytes: self.sections.bytes(),
             jobs_in_flight: self.open_tickets,
             failed: failed_sections.count() + failed_patches.count(),
         }
@@ -315,7 +302,7 @@ impl Plan {
     }
 
     fn prepare(&mut self, key: SectionKey, now_s: f64) -> Option<Job> {
-        let tries = match self.sections.get(&key) {
+        let tries = match self.sections.get(key) {
             Some(SectionState::Preparing(_)) => return None,
             Some(SectionState::Failed(pause)) if now_s < pause.until_s => return None,
             Some(SectionState::Failed(pause)) => pause.tries,
@@ -327,7 +314,7 @@ impl Plan {
             .map(|section| section.heights.clone());
         let ticket = self.new_ticket();
         let state = SectionState::Preparing(Pending { ticket, tries });
-        self.sections.insert(key, state);
+        self.sections.set(key, state);
         Some(Job::Prepare {
             ticket,
             key,
@@ -348,7 +335,7 @@ impl Plan {
         result: Result<Section, FormatError>,
         now_s: f64,
     ) -> Option<Event> {
-        let tries = match self.sections.get(&key) {
+        let tries = match self.sections.get(key) {
             Some(SectionState::Preparing(pending)) if pending.ticket == ticket => pending.tries,
             _ => return None,
         };
@@ -364,7 +351,7 @@ impl Plan {
                 (state, (tries == 0).then_some(event))
             }
         };
-        self.sections.insert(key, state);
+        self.sections.set(key, state);
         event
     }
 
@@ -394,34 +381,7 @@ impl Plan {
         let waits = |pause: &Pause| now_s < pause.until_s + FORGET_AFTER_S;
         self.patches
             .retain(|_, state| !matches!(state, PatchState::Failed(pause) if !waits(pause)));
-        self.sections
-            .retain(|_, state| !matches!(state, SectionState::Failed(pause) if !waits(pause)));
-    }
-
-    /// Drops the sections that nobody has visited for longest while they take too much memory.
-    fn drop_old_sections(&mut self) {
-        let mut streamed: Vec<(u64, SectionKey, usize)> = self
-            .sections
-            .iter()
-            .filter_map(|(&key, state)| match state {
-                SectionState::Prepared { section, visited } if *visited != u64::MAX => {
-                    Some((*visited, key, section.bytes))
-                }
-                _ => None,
-            })
-            .collect();
-        let mut bytes: usize = streamed.iter().map(|(.., bytes)| bytes).sum();
-        if bytes <= self.limits.section_bytes {
-            return;
-        }
-        streamed.sort();
-        for (visited, key, size) in streamed {
-            if bytes <= self.limits.section_bytes || visited >= self.frame {
-                break;
-            }
-            self.sections.remove(&key);
-            bytes -= size;
-        }
+        self.sections.forget_failures(waits);
     }
 }
 

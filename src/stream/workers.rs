@@ -5,8 +5,8 @@
 
 use super::BuiltPatch;
 use super::plan::{Done, Job};
-use crate::terrain::mesh::PatchData;
-use crate::terrain::{mesh, normals};
+use crate::terrain::mesh::{MeshBuilder, PatchData};
+use crate::terrain::normals;
 use crate::world::{FormatError, Meta, PatchKey, Section, World};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,8 +32,9 @@ impl Workers {
                 let (world, job_queue, done_queue) =
                     (world.clone(), job_queue.clone(), done_queue.clone());
                 let work = move || {
+                    let mut builder = MeshBuilder::default();
                     for job in job_queue {
-                        if done_queue.send(run(&world, job)).is_err() {
+                        if done_queue.send(run(&world, &mut builder, job)).is_err() {
                             break;
                         }
                     }
@@ -86,6 +87,7 @@ impl Drop for Workers {
 
 /// Builds what a patch needs on the GPU from its section and its parent's.
 pub fn build_patch(
+    builder: &mut MeshBuilder,
     meta: &Meta,
     key: PatchKey,
     section: &Section,
@@ -101,7 +103,7 @@ pub fn build_patch(
     });
     Ok(BuiltPatch {
         key,
-        mesh: mesh::build(&meta.layout, key, patch, parent)?,
+        mesh: builder.build(&meta.layout, key, patch, parent)?,
         normals: normals::build(
             &meta.layout,
             key,
@@ -115,7 +117,7 @@ pub fn build_patch(
     })
 }
 
-fn run(world: &World, job: Job) -> Done {
+fn run(world: &World, builder: &mut MeshBuilder, job: Job) -> Done {
     match job {
         Job::Prepare {
             ticket,
@@ -135,7 +137,8 @@ fn run(world: &World, job: Job) -> Done {
             section,
             parent,
         } => {
-            let result = settle(|| build_patch(&world.meta, key, &section, parent.as_deref()));
+            let parent = parent.as_deref();
+            let result = settle(|| build_patch(builder, &world.meta, key, &section, parent));
             Done::Built {
                 ticket,
                 key,

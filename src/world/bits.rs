@@ -117,7 +117,7 @@ pub struct BitReader<'a> {
     at: u32,
 }
 
-impl BitReader<'_> {
+impl<'a> BitReader<'a> {
     /// The next bit; 0 (a leaf) past the end, which a checked stream never reaches.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> bool {
@@ -132,12 +132,100 @@ impl BitReader<'_> {
         bit
     }
 
+    pub fn bits_left(&self) -> u32 {
+        self.bits.len.saturating_sub(self.at)
+    }
+
     /// Passes over the tree that starts here.
     pub fn skip_tree(&mut self) {
         let mut open = 1;
         while open > 0 {
-            open = if self.next() { open + 1 } else { open - 1 };
+            match self.whole_byte() {
+                Some(byte) if open > DIPS[byte as usize] => {
+                    open += 2 * byte.count_ones() as i32 - 8;
+                    self.at += 8;
+                }
+                _ => open += if self.next() { 1 } else { -1 },
+            }
         }
+    }
+
+    /// The runs of leaves from here on.
+    pub fn runs(&self) -> BitRuns<'a> {
+        let first = self.bits.bytes.len().min((self.at / 8) as usize);
+        let mut runs = BitRuns {
+            word: 1,
+            rest: &self.bits.bytes[first..],
+        };
+        runs.fill();
+        runs.word >>= self.at % 8;
+        runs
+    }
+
+    /// The next eight bits, where they are a byte.
+    fn whole_byte(&self) -> Option<u8> {
+        let byte = self.bits.bytes.get((self.at / 8) as usize);
+        byte.copied().filter(|_| self.at.is_multiple_of(8))
+    }
+}
+
+/// How far the count of open triangles falls below its start somewhere in a byte.
+const DIPS: [i32; 256] = {
+    let mut dips = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut open, mut bit) = (0, 0);
+        while bit < 8 {
+            open += if byte >> bit & 1 == 1 { 1 } else { -1 };
+            dips[byte] = if -open > dips[byte] {
+                -open
+            } else {
+                dips[byte]
+            };
+            bit += 1;
+        }
+        byte += 1;
+    }
+    dips
+};
+
+/// Reads a bit-stream a run of leaves at a time.
+pub struct BitRuns<'a> {
+    /// The next bits, and a 1 above the last of them.
+    word: u64,
+    rest: &'a [u8],
+}
+
+impl BitRuns<'_> {
+    /// Passes over the leaves in front of the next node, and over the node; says how many leaves
+    /// there were. 32 or more mean that the stream is at its end, or no checked one: a tree's
+    /// longest run is its depth and one.
+    pub fn leaves_before_node(&mut self) -> usize {
+        if self.word >> 32 == 0 {
+            self.fill();
+        }
+        let leaves = self.word.trailing_zeros();
+        self.word = self.word >> leaves >> 1;
+        leaves as usize
+    }
+
+    /// Takes 32 bits more; 0 past the end.
+    fn fill(&mut self) {
+        let next = match self.rest.split_first_chunk() {
+            Some((&next, rest)) => {
+                self.rest = rest;
+                next
+            }
+            None => {
+                let mut last = [0; 4];
+                last[..self.rest.len()].copy_from_slice(self.rest);
+                self.rest = &[];
+                last
+            }
+        };
+        let end = self.word.max(1).ilog2();
+        let next = u32::from_le_bytes(next) as u64 | 1 << 32;
+        self.word = self.word & !(1 << end) | next << end;
     }
 }
 
@@ -178,6 +266,44 @@ mod tests {
             if let Ok(bits) = Bits::from_stored(&bytes, len, 20) {
                 prop_assert_eq!(bits.len(), len);
                 prop_assert!(bits.len() % 2 == 1);
+            }
+        }
+    }
+
+    /// One tree and then some: a random walk that is cut off by leaves.
+    fn trees() -> impl Strategy<Value = Vec<bool>> {
+        prop::collection::vec(any::<bool>(), 1..200).prop_map(|mut bits| {
+            bits.insert(0, true);
+            bits.extend([false; 202]);
+            bits
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn skipping_agrees_with_recursion(bits in trees(), lead in 0usize..9) {
+            let end = naive_end(&bits, 0, 0, u32::MAX).expect("leaves enough");
+            let shifted: Vec<bool> = std::iter::repeat_n(true, lead).chain(bits).collect();
+            let packed = pack(&shifted);
+            let mut reader = packed.reader();
+            reader.at = lead as u32;
+            reader.skip_tree();
+            prop_assert_eq!(reader.at as usize, lead + end);
+        }
+
+        #[test]
+        fn runs_are_the_zeros_between_the_ones(ones in prop::collection::vec(0usize..24, 1..40), lead in 0usize..40) {
+            let run = |&zeros: &usize| std::iter::repeat_n(false, zeros).chain([true]);
+            let bits: Vec<bool> = std::iter::repeat_n(false, lead).chain(ones.iter().flat_map(run)).collect();
+            let packed = pack(&bits);
+            let mut reader = packed.reader();
+            reader.at = lead as u32;
+            let mut runs = reader.runs();
+            for &zeros in &ones {
+                prop_assert_eq!(runs.leaves_before_node(), zeros);
+            }
+            for _ in 0..5 {
+                prop_assert!(runs.leaves_before_node() >= 32);
             }
         }
     }

@@ -15,7 +15,7 @@ pub mod source;
 mod spool;
 pub mod topology;
 
-pub use bits::{BitReader, Bits};
+pub use bits::{BitReader, BitRuns, Bits};
 pub use container::{ChunkId, ChunkKind, Coding, PackedChunk, WorldWriter};
 pub use heights::HeightGrid;
 pub use layout::{LatticeRect, Layout, PatchKey, SectionKey};

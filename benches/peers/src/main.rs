@@ -1,7 +1,10 @@
 //! The analysis beside its peers: exact errors and the smallest mesh against the approximate
 //! errors of two other crates, on the same maps, in one run, on one thread.
 //!
-//! `benches/run` runs it; a word behind it (`fractal`, `real`) leaves the other rows out. A real map needs HIGHFELL_DATA.
+//! `benches/run` runs it; a word behind it (`fractal`, `real`, `meshes`) leaves the rest out. A
+//! real map needs HIGHFELL_DATA.
+
+mod meshes;
 
 use highfell::terrain::height_map::HeightMap;
 use highfell::terrain::measure::Metric;
@@ -19,13 +22,18 @@ fn main() {
     println!("| map | ours (exact) | martini 0.2.0 | martini_rtin 0.2.1 | times faster |");
     println!("| --- | --- | --- | --- | --- |");
     let wanted = std::env::args().nth(1).unwrap_or_default();
+    let fractal = fractal_map(2049);
     if "fractal".contains(&wanted) {
-        row("fractal 2049", &fractal_map(2049));
+        row("fractal 2049", &fractal);
     }
     match std::env::var("HIGHFELL_DATA") {
         Ok(folder) if "real".contains(&wanted) => row("N44W072 1025", &real_map(&folder, 1025)),
         Ok(_) => {}
         Err(_) => eprintln!("HIGHFELL_DATA is not set: no row for a real map"),
+    }
+    if "meshes".contains(&wanted) {
+        println!();
+        meshes::table(&fractal);
     }
 }
 

@@ -206,4 +206,36 @@ proptest! {
         }
         prop_assert_eq!(plan.stats().jobs_in_flight, 0);
     }
+
+    /// Long flights far and wide, with little memory and sections of all sizes.
+    #[test]
+    fn the_running_total_of_bytes_is_their_sum(seeds in prop::collection::vec((0u32..32, 0u32..32, 0u8..4, 0u8..10), 100..400)) {
+        let limits = PlanLimits { max_jobs: 8, max_patches: 30, section_bytes: 300 };
+        let mut plan = plan(limits);
+        let mut at_work: Vec<Job> = Vec::new();
+        let mut most = 0;
+        for (frame, &(x, z, level, luck)) in (1u64..).zip(&seeds) {
+            let now_s = frame as f64 * 0.3;
+            let key = PatchKey::new(level, x >> level, z >> level);
+            plan.touch(&[key], frame);
+            if plan.is_full() {
+                plan.evict(4);
+            }
+            at_work.extend(plan.next_jobs(&[want(key)], now_s));
+            for job in at_work.drain(..at_work.len().min(luck as usize)) {
+                let mut done = work(job, luck == 9);
+                if let Done::Prepared { key, result: Ok(section), .. } = &mut done {
+                    section.bytes = (key.x * 7 + key.z * 13 + 1) as usize;
+                }
+                if let Some(Event::Built(patch)) = plan.arrive(done, now_s) {
+                    plan.loaded(patch.key);
+                }
+            }
+            let totals = plan.sections.totals();
+            prop_assert_eq!(totals, plan.sections.sums());
+            prop_assert_eq!(plan.stats().section_bytes, totals[0]);
+            most = most.max(totals[1]);
+        }
+        prop_assert!(most > limits.section_bytes, "nothing had to be dropped");
+    }
 }
