@@ -42,6 +42,15 @@ impl Job<'_> {
         let cells = (self.tiling.last_sample(tile)).min(IVec2::splat(self.tiling.side));
         let samples = cells.x as u64 * cells.y as u64;
         let done = self.done.fetch_add(samples, Ordering::Relaxed) + samples;
+        self.tell(done)
+    }
+
+    /// An error where the user ended the compile; for steps that are no step forward.
+    pub fn go_on(&self) -> Result<()> {
+        self.tell(self.done.load(Ordering::Relaxed))
+    }
+
+    fn tell(&self, done: u64) -> Result<()> {
         let [x, z] = self.tiling.layout.size_cells.map(u64::from);
         let total = self.passes * x * z;
         (self.report)(Progress { done, total })

@@ -71,7 +71,9 @@ fn write_level(job: &Job, meshes: &Meshes, level: u8, writer: &WorldWriter) -> R
             if wider {
                 upper_steps(&meshes.upper, &job.tiling, key, &halves)
             } else {
-                patches.remove(&key).unwrap_or_default()
+                patches
+                    .remove(&key)
+                    .expect("every present patch was walked")
             }
         });
         pack_steps(section, &steps.collect::<Vec<_>>(), writer)?;

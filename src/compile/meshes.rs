@@ -93,6 +93,7 @@ impl<'a> Meshes<'a> {
     }
 
     fn work_on(&self, place: IVec2) -> Result<Outcome> {
+        self.job.go_on()?;
         let ground = self.job.tile_ground(place)?;
         let corners = self.upper.corners(place);
         let borders = self.border_names(place).map(|name| {

@@ -101,7 +101,9 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
         for &key in &keys {
             let bounds = patch_bounds(job, ground, place, key, &left.bounds);
             left.bounds.insert(key, bounds);
-            let halves = patches.remove(&key).unwrap_or_default();
+            let halves = patches
+                .remove(&key)
+                .expect("every present patch was walked");
             let rim_edges = halves.iter().map(|half| half.rim_edges).sum();
             let record = record(halves, bounds, job.source.step_m);
             left.facts[level as usize].count(&record, rim_edges);

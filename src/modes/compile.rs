@@ -34,6 +34,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
         check_may_write(&output, args.force, &read)?;
     }
     let detail_mask = args.detail_mask.as_deref().map(import::load_mask);
+    let detail_mask = detail_mask.transpose()?;
     let mut options = args.import.options();
     let bar = ProgressBar::new("Reading", args.quiet || args.json);
     let mut tell = |done, total| {
@@ -66,7 +67,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
         sea_level_m: args.sea_level,
         levels: args.levels,
         lattice_bias: args.lattice_bias,
-        detail_mask: detail_mask.transpose()?,
+        detail_mask,
         live: args.live,
     };
     let spools = Spools {

@@ -139,6 +139,9 @@ impl TileGround {
                     return (self.need_under_mask(rules, &scan, grey, least, most), None);
                 }
                 let limit = rules.limit(most, scan.shift);
+                if self.at_middle(triangle, &scan) > limit {
+                    return (most, None);
+                }
                 (self.complexity(&scan, limit), scan.shift)
             }
         };
@@ -164,7 +167,8 @@ impl TileGround {
         if share == 0.0 {
             return most;
         }
-        let limit = |rank: Rank| (rules.limit(rank, scan.shift) as f64 * share).floor() as i64;
+        let unit = (1u64 << scan.shift) as f64;
+        let limit = |rank: Rank| (rules.threshold(rank - 1) * share * unit).floor() as i64;
         let found = self.complexity(scan, limit(most));
         let exceeded = |rank: &Rank| found > limit(*rank);
         (least + 1..=most).rev().find(exceeded).unwrap_or(least)
@@ -205,6 +209,16 @@ impl TileGround {
             Metric::Sum => self.sum(&scan, i64::MAX) as f64 / unit,
         };
         Certificate { error, complexity }
+    }
+
+    /// The distance of the middle of a hypotenuse, where it is present: seldom the largest one, but
+    /// nearly always enough to know that the limit is exceeded.
+    fn at_middle(&self, triangle: Triangle, scan: &Scan) -> i64 {
+        let middle = triangle.middle();
+        if middle.cmpgt(self.last).any() {
+            return 0;
+        }
+        (scan.at(middle) - ((self.above_base(middle) as i64) << scan.shift)).abs()
     }
 
     fn complexity(&self, scan: &Scan, limit: i64) -> i64 {

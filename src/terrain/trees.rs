@@ -109,7 +109,9 @@ impl Walk<'_> {
 
     /// A leaf of some levels: measured once for all of them.
     fn close_leaf(&mut self, triangle: Triangle, finest: usize, end: usize) {
-        if let Some(ground) = self.tile.ground {
+        // All samples of the smallest triangles are corners.
+        let measured = triangle.split_middle().is_some();
+        if let Some(ground) = self.tile.ground.filter(|_| measured) {
             let known = self.tile.errors.of(triangle).map(|error| Certificate {
                 error,
                 complexity: error,

@@ -8,7 +8,7 @@
 //! Invariants: seen from above, a, b, c run counter-clockwise (x east, z south); the legs are
 //! equal and lie along the axes or along the diagonals.
 
-use glam::{IVec2, ivec2};
+use glam::{DVec2, IVec2, ivec2};
 
 /// A right triangle: hypotenuse from `a` to `b`, right angle at `c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +90,12 @@ impl Triangle {
 
     /// Whether another triangle of the hierarchy, no larger, lies inside.
     pub fn contains(self, inner: Triangle) -> bool {
-        // Four times a point strictly inside the inner one.
-        let p = inner.a + inner.b + 2 * inner.c;
-        let side = |a: IVec2, b: IVec2| (b - a).perp_dot(p - 4 * a) < 0;
-        side(self.a, self.b) && side(self.b, self.c) && side(self.c, self.a)
+        // Four times a point strictly inside the inner one; products would overflow an `i32`.
+        let [a, b, c] = [self.a, self.b, self.c].map(|p| p.as_dvec2());
+        let [inner_a, inner_b, inner_c] = [inner.a, inner.b, inner.c].map(|p| p.as_dvec2());
+        let p = inner_a + inner_b + 2.0 * inner_c;
+        let side = |a: DVec2, b: DVec2| (b - a).perp_dot(p - 4.0 * a) < 0.0;
+        side(a, b) && side(b, c) && side(c, a)
     }
 
     /// The samples inside the closed triangle, as an interval of x for each row.

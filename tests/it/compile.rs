@@ -102,6 +102,28 @@ fn the_same_bytes_however_the_input_is_cut_into_tiles() {
     assert!(worlds[0] == worlds[1] && worlds[1] == worlds[2]);
 }
 
+/// A lone peak in a plain drags in corners of tiles that have nothing to split themselves.
+#[test]
+fn tiles_follow_what_their_diagonal_neighbours_raise() {
+    let home = Home::new();
+    let side = 2049usize;
+    for (at, peak) in [[912, 612], [612, 912], [1500, 1100], [1023, 511]]
+        .into_iter()
+        .enumerate()
+    {
+        let mut heights = vec![0u16; side * side];
+        heights[peak[1] * side + peak[0]] = 1000;
+        let bytes: Vec<u8> = heights
+            .iter()
+            .flat_map(|height| height.to_le_bytes())
+            .collect();
+        home.write("ground.r16", bytes);
+        compile(&home, &["-o", "peak.hfw", "--live"]);
+        let verified = home.run(&["verify", "peak.hfw", "--source", "ground.r16"]);
+        assert_eq!(verified.code, Some(0), "peak {at}: {verified:?}");
+    }
+}
+
 #[test]
 fn scripts_read_progress_and_the_result_as_json() {
     let home = Home::new();
