@@ -150,6 +150,10 @@ impl<'a> Meshes<'a> {
                 open.push(touched);
             }
         }
+        // What another one raised while this was worked on.
+        if settled.corners != self.upper.corners(tile) {
+            open.push(tile);
+        }
         let extent = self.job.tiling.extent();
         open.retain(|tile| tile.min_element() >= 0 && tile.cmplt(extent).all());
         open
