@@ -311,7 +311,8 @@ Exit code 1 when a check fails, 2 when the file cannot be opened as a world.")]
 pub struct VerifyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
-    /// The elevation file it was compiled from: compare all heights with it
+    /// The elevation file it was compiled from: compare all heights with it. A world of heights
+    /// at nodes (compile --heights nodes) is not checked against samples without it
     #[arg(long, value_name = "INPUT")]
     pub source: Option<PathBuf>,
     /// One JSON object instead of text

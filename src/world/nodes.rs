@@ -159,7 +159,19 @@ impl Area {
         [0, 1].map(|axis| p[axis].clamp(self.first[axis], self.last[axis]))
     }
 
-    /// Row by row.
+    /// The north and the south row, then what these leave of the west and the east column.
+    fn sides(self) -> [Area; 4] {
+        let ([x0, z0], [x1, z1]) = (self.first, self.last);
+        let side = |first, last| Area { first, last };
+        [
+            side([x0, z0], [x1, z0]),
+            side([x0, z1], [x1, z1]),
+            side([x0, z0 + 1], [x0, z1 - 1]),
+            side([x1, z0 + 1], [x1, z1 - 1]),
+        ]
+    }
+
+    /// Row by row; none where the last lies before the first.
     fn positions(self) -> impl Iterator<Item = [i32; 2]> {
         let columns = self.first[0]..=self.last[0];
         (self.first[1]..=self.last[1]).flat_map(move |z| columns.clone().map(move |x| [x, z]))
@@ -320,19 +332,23 @@ impl<'a> Rebuilt<'a> {
         self.stored.len() - self.own.len()
     }
 
-    /// Visits the heights that lie in the neighbours, from the inside out; predicted as going on
-    /// straight.
+    /// Visits the heights that lie in the neighbours, from the inside out. Predicted as going on
+    /// straight and, next to the section, as far off as the one before: of one leaf there, often.
     fn visit_apron(&mut self, visit: Visit) {
         for ring in 1..=APRON {
-            for [x, z] in self.own.grown(ring).within(self.stored).positions() {
-                let [own_x, own_z] = self.own.nearest([x, z]);
-                if (x - own_x).abs().max((z - own_z).abs()) < ring {
-                    continue;
+            for side in self.own.grown(ring).sides() {
+                let mut off = 0i32;
+                for [x, z] in side.within(self.stored).positions() {
+                    let [own_x, own_z] = self.own.nearest([x, z]);
+                    let (dx, dz) = ((x - own_x).signum(), (z - own_z).signum());
+                    let [near, far] = [1, 2].map(|n| self.grid.at(x - n * dx, z - n * dz));
+                    let straight = near.wrapping_add(near.wrapping_sub(far));
+                    let height = visit(x, z, straight.wrapping_add(off));
+                    if ring == 1 {
+                        off = height.wrapping_sub(straight);
+                    }
+                    self.put([x, z], height);
                 }
-                let (dx, dz) = ((x - own_x).signum(), (z - own_z).signum());
-                let [near, far] = [1, 2].map(|n| self.grid.at(x - n * dx, z - n * dz));
-                let predicted = near.wrapping_add(near.wrapping_sub(far));
-                self.put([x, z], visit(x, z, predicted));
             }
         }
     }
@@ -364,5 +380,185 @@ impl<'a> Rebuilt<'a> {
     fn place(&self, [x, z]: [i32; 2]) -> usize {
         let rect = self.grid.rect;
         (z - rect.z0) as usize * rect.width as usize + (x - rect.x0) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Four stream patches of 8 x 8 finest patches, each with 8 x 8 cells.
+    fn layout() -> Layout {
+        Layout::new([127, 120], 8, 64).unwrap()
+    }
+
+    /// Trees that are split at random, all alike.
+    fn trees(shape: &[bool], depth: u32) -> [Bits; 2] {
+        fn write(bits: &mut Bits, shape: &mut impl Iterator<Item = bool>, depth: u32) {
+            let split = depth > 0 && shape.next().unwrap_or(false);
+            bits.push(split);
+            (0..2 * u32::from(split)).for_each(|_| write(bits, shape, depth - 1));
+        }
+        [0, 1].map(|_| {
+            let mut bits = Bits::default();
+            write(&mut bits, &mut shape.iter().copied(), depth);
+            bits
+        })
+    }
+
+    fn rough(x: i32, z: i32) -> i32 {
+        (x.wrapping_mul(7919) ^ z.wrapping_mul(104_729)) % 100 + 3 * x - 2 * z
+    }
+
+    /// Encodes a section, whose patches all have these trees, and the one above it.
+    fn with_section<T>(
+        key: SectionKey,
+        trees: &[Bits; 2],
+        act: impl FnOnce(SectionTrees, Option<&HeightGrid>) -> T,
+    ) -> T {
+        let layout = layout();
+        let all = |key: SectionKey| {
+            let [x0, z0, x1, z1] = layout.section_patches(key);
+            vec![trees; ((x1 - x0) * (z1 - z0)) as usize]
+        };
+        let above = layout.coarser_section(key).map(|above| {
+            let rect = layout.section_rect(above);
+            let stride = rect.stride as i32;
+            HeightGrid::from_fn(rect, |x, z| rough(x * stride, z * stride) + 1)
+        });
+        let section = SectionTrees {
+            layout: &layout,
+            key,
+            trees: &all(key),
+        };
+        act(section, above.as_ref())
+    }
+
+    const MIDDLE: SectionKey = SectionKey {
+        level: 1,
+        x: 1,
+        z: 0,
+    };
+
+    #[test]
+    fn a_section_comes_back_as_it_was_rebuilt() {
+        let trees = trees(&[true, true, false, true, true], 6);
+        for level in 0..layout().levels {
+            let key = if layout().is_global(level) {
+                SectionKey { level, x: 0, z: 0 }
+            } else {
+                SectionKey { level, ..MIDDLE }
+            };
+            with_section(key, &trees, |section, above| {
+                let (grid, bytes) = encode(section, above, rough).unwrap();
+                assert_eq!(decode(&bytes, section, above).unwrap(), grid);
+            });
+        }
+    }
+
+    #[test]
+    fn vertices_and_the_apron_are_as_given_and_the_rest_lies_between() {
+        let trees = trees(&[], 0);
+        with_section(MIDDLE, &trees, |section, above| {
+            let (grid, _) = encode(section, above, |x, z| 10 * x + z % 16 * (x % 16)).unwrap();
+            // Patch 4,0 has the cells from 64,0 to 80,16, and one plane in each half.
+            assert_eq!([grid.at(64, 0), grid.at(80, 16)], [640, 800]);
+            assert_eq!(
+                [grid.at(65, 0), grid.at(72, 8), grid.at(67, 9)],
+                [650, 720, 670]
+            );
+            // The neighbour's, as it was given; beyond the level's patches, the edge.
+            assert_eq!(grid.at(63, 7), 630 + 7 * 15);
+            assert_eq!(grid.at(70, -1), grid.at(70, 0));
+            assert_eq!(grid.at(130, 5), grid.at(128, 5));
+        });
+    }
+
+    #[test]
+    fn planes_are_rounded_to_the_nearest_step_upwards_from_the_middle() {
+        let trees = trees(&[], 0);
+        with_section(MIDDLE, &trees, |section, above| {
+            let (grid, _) = encode(section, above, |x, _| if x == 64 { -1 } else { 0 }).unwrap();
+            let row = [64, 71, 72, 73, 80].map(|x| grid.at(x, 0));
+            assert_eq!(row, [-1, -1, 0, 0, 0]);
+        });
+    }
+
+    #[test]
+    fn what_the_coarser_mesh_has_costs_nothing() {
+        let trees = trees(&[true; 100], 6);
+        with_section(MIDDLE, &trees, |section, above| {
+            let above = above.unwrap();
+            assert_eq!(above.rect.stride, 2);
+            let (_, rough) = encode(section, Some(above), rough).unwrap();
+            let flat = HeightGrid::from_fn(above.rect, |x, z| 14 * x + 6 * z);
+            let (_, smooth) = encode(section, Some(&flat), |x, z| 7 * x + 3 * z).unwrap();
+            assert!(
+                4 * smooth.len() < rough.len(),
+                "{} and {}",
+                smooth.len(),
+                rough.len()
+            );
+        });
+    }
+
+    #[test]
+    fn another_sections_trees_or_grid_are_refused() {
+        let trees = trees(&[true], 6);
+        with_section(MIDDLE, &trees, |section, above| {
+            let (grid, bytes) = encode(section, above, rough).unwrap();
+            assert!(decode(&bytes, section, Some(&grid)).is_ok_and(|other| other != grid));
+            let elsewhere = SectionKey {
+                x: 0,
+                ..section.key
+            };
+            let elsewhere = HeightGrid::from_fn(section.layout.section_rect(elsewhere), rough);
+            assert!(decode(&bytes, section, Some(&elsewhere)).is_err());
+            let fewer = SectionTrees {
+                trees: &section.trees[1..],
+                ..section
+            };
+            assert!(decode(&bytes, fewer, above).is_err());
+            for len in 0..bytes.len() {
+                assert!(
+                    decode(&bytes[..len], section, above).is_err(),
+                    "{len} bytes"
+                );
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn any_heights_and_trees_come_back(shape in prop::collection::vec(any::<bool>(), 0..60), seed in any::<u32>(), level in 0u8..5) {
+            let x = u32::from(!layout().is_global(level));
+            let height = |x: i32, z: i32| (x as u32).wrapping_mul(0x9e37_79b1).wrapping_add(z as u32 ^ seed).wrapping_mul(0x85eb_ca6b) as i32;
+            with_section(SectionKey { level, x, z: 0 }, &trees(&shape, 6), |section, above| {
+                let (grid, bytes) = encode(section, above, height).unwrap();
+                prop_assert_eq!(decode(&bytes, section, above).unwrap(), grid);
+                Ok(())
+            })?;
+        }
+
+        #[test]
+        fn any_bytes_are_heights_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            with_section(MIDDLE, &trees(&[true], 6), |section, above| {
+                let _ = decode(&bytes, section, above);
+            });
+        }
+
+        #[test]
+        fn damaged_heights_are_heights_or_an_error(at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            with_section(MIDDLE, &trees(&[true, true, false, true], 6), |section, above| {
+                let (grid, mut bytes) = encode(section, above, rough).unwrap();
+                let at = at.index(bytes.len());
+                bytes[at] ^= 1 << bit;
+                if let Ok(damaged) = decode(&bytes, section, above) {
+                    prop_assert_eq!(damaged.heights.len(), grid.heights.len());
+                }
+                Ok(())
+            })?;
+        }
     }
 }
