@@ -85,6 +85,10 @@ impl<'a> Meshes<'a> {
         self.spool
             .read_at(settled.ranks_at, &mut tile.ranks)
             .map_err(usage)?;
+        let errors_at = settled.ranks_at + tile.ranks.len() as u64;
+        self.spool
+            .read_at(errors_at, bytemuck::cast_slice_mut(&mut tile.errors.values))
+            .map_err(usage)?;
         Ok(tile)
     }
 
@@ -109,8 +113,10 @@ impl<'a> Meshes<'a> {
             }
             tile
         };
+        let errors: &[u8] = bytemuck::cast_slice(&tile.errors.values);
+        let bytes = [&tile.ranks[..], errors].concat();
         let settled = Settled {
-            ranks_at: self.spool.append(&tile.ranks).map_err(usage)?,
+            ranks_at: self.spool.append(&bytes).map_err(usage)?,
             corners: tile.corner_ranks(),
         };
         Ok(Outcome {

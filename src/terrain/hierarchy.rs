@@ -71,7 +71,13 @@ pub trait Ranked {
 
     /// The highest rank at which a triangle needs its split, if it lies above `least`; `least` if
     /// not. At most `most`, which is above `least`.
-    fn need(&self, triangle: Triangle, least: Rank, most: Rank) -> Rank;
+    fn need(&mut self, triangle: Triangle, least: Rank, most: Rank) -> Rank;
+
+    /// A faster way to draw the conclusions from a diamond whose middle had the rank `before`;
+    /// false where there is none.
+    fn settle_fast(&mut self, _: Diamond, _before: Rank, _: &mut Raised) -> bool {
+        false
+    }
 }
 
 /// What is left to do.
@@ -79,6 +85,14 @@ pub trait Ranked {
 pub struct Raised {
     /// Diamonds whose middle's rank went up, with the rank that it had.
     diamonds: Vec<(Diamond, Rank)>,
+}
+
+impl Raised {
+    /// A diamond whose middle had the rank `before`.
+    #[inline]
+    pub fn push(&mut self, diamond: Diamond, before: Rank) {
+        self.diamonds.push((diamond, before));
+    }
 }
 
 /// Gives a vertex at least a rank; [`settle`] draws the conclusions.
@@ -89,7 +103,7 @@ pub fn raise(part: &mut impl Ranked, vertex: IVec2, rank: Rank, raised: &mut Rai
     }
     part.set_rank(vertex, rank);
     if let Some(diamond) = part.diamond(vertex) {
-        raised.diamonds.push((diamond, before));
+        raised.push(diamond, before);
     }
     for root in part.roots_at(vertex).into_iter().flatten() {
         consider(part, root, before, rank, raised);
@@ -98,7 +112,11 @@ pub fn raise(part: &mut impl Ranked, vertex: IVec2, rank: Rank, raised: &mut Rai
 
 /// Works until all ranks obey the rules.
 pub fn settle(part: &mut impl Ranked, raised: &mut Raised) {
-    while let Some((Diamond { middle, arm }, before)) = raised.diamonds.pop() {
+    while let Some((diamond, before)) = raised.diamonds.pop() {
+        if part.settle_fast(diamond, before, raised) {
+            continue;
+        }
+        let Diamond { middle, arm } = diamond;
         let rank = part.rank(middle);
         for apex in [middle + arm.perp(), middle - arm.perp()] {
             if !part.is_inside(apex) {
@@ -142,7 +160,7 @@ pub fn consider(
         let need = part.need(triangle, rank, most);
         if need > rank {
             part.set_rank(diamond.middle, need);
-            raised.diamonds.push((diamond, rank));
+            raised.push(diamond, rank);
         }
     }
 }

@@ -6,6 +6,7 @@
 pub mod archipelago;
 pub mod camera;
 pub mod detail;
+mod fine;
 pub mod height_map;
 pub mod hierarchy;
 pub mod holes;

@@ -8,6 +8,8 @@ use super::measure::Metric;
 
 /// Planes have whole slopes in units of a height step divided by at most two to this.
 const SHIFTS: usize = 32;
+/// The smallest triangles need no more.
+const SMALL_SHIFTS: usize = 3;
 
 /// The thresholds of all levels, and where the sea stands.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct Rules {
     thresholds: Vec<f64>,
     /// The same in whole numbers: what a measure in units of a step divided by `2^shift` may be.
     limits: Vec<[i64; SHIFTS]>,
+    /// Those of small shifts once more, for distances in `f32`; none of these reaches 2^24.
+    small_limits: Vec<[f32; SMALL_SHIFTS]>,
     /// Samples up to this height lie under the sea. Triangles with samples on both sides go down
     /// to the lattice at every level, so that shorelines are smooth.
     pub sea: Option<i32>,
@@ -28,8 +32,16 @@ impl Rules {
         let whole = |threshold: f64| {
             std::array::from_fn(|shift| (threshold * (1u64 << shift) as f64).floor() as i64)
         };
+        let small = |threshold: f64| {
+            let whole = whole(threshold);
+            std::array::from_fn(|shift| whole[shift].min(1 << 24) as f32)
+        };
         Rules {
             metric,
+            small_limits: thresholds
+                .iter()
+                .map(|&threshold| small(threshold))
+                .collect(),
             limits: thresholds
                 .iter()
                 .map(|&threshold| whole(threshold))
@@ -50,6 +62,12 @@ impl Rules {
     /// What a level asks for.
     pub fn threshold(&self, level: u8) -> f64 {
         self.thresholds[level as usize]
+    }
+
+    /// [`Rules::limit`] for distances below 2^24 in units that are halved at most twice.
+    #[inline]
+    pub fn small_limit(&self, rank: Rank, shift: u32) -> f32 {
+        self.small_limits[rank as usize - 1][shift as usize]
     }
 
     /// What a measure in units of a step divided by `2^shift` may be at the level of a rank.

@@ -30,10 +30,15 @@ impl Grounds {
             mask.map(|mask| mask.square(place * tiling.side, side, samples))
         };
         let (mut tiles, mut tallies) = (HashMap::new(), Tallies::new());
+        let mut heights = HeightMap {
+            width: 0,
+            height: 0,
+            heights: Vec::new(),
+        };
         for place in places(present) {
             let origin = place * tiling.side;
             let last = tiling.last_sample(place);
-            let heights = window(map, origin, IVec2::splat(tiling.side + 1));
+            window(map, origin, IVec2::splat(tiling.side + 1), &mut heights);
             tiles.insert(
                 place,
                 TileGround::new(
@@ -50,14 +55,9 @@ impl Grounds {
             let own = IVec2::select(ends, last + 1, IVec2::splat(tiling.side));
             let greys = mask.map(|mask| mask.square(origin, own.max_element(), samples));
             let corner = |p: IVec2| map.at((p.x * tiling.side) as i64, (p.y * tiling.side) as i64);
-            for (name, found) in tally(
-                &tiling,
-                place,
-                &window(map, origin, own),
-                greys.as_deref(),
-                rules,
-                corner,
-            ) {
+            window(map, origin, own, &mut heights);
+            let greys = greys.as_deref();
+            for (name, found) in tally(&tiling, place, &heights, greys, rules, corner) {
                 let sum = tallies.entry(name).or_default();
                 *sum = sum.and(found);
             }
@@ -148,24 +148,21 @@ pub struct TileMesh {
 pub struct Mesher {
     /// One more than each vertex's index; 0 where there is none yet.
     numbers: Vec<u32>,
+    mesh: TileMesh,
 }
 
 impl Mesher {
     /// The mesh of a level whose patches are no wider than the tile.
-    pub fn build(&mut self, tile: &Tile, level: u8) -> TileMesh {
+    pub fn build(&mut self, tile: &Tile, level: u8) -> &TileMesh {
         self.numbers.clear();
         self.numbers.resize(tile.ranks.len(), 0);
-        let has_level = |&&rank: &&Rank| rank > level;
-        let vertices = tile.ranks.iter().filter(has_level).count();
+        self.mesh.vertices.clear();
+        self.mesh.indices.clear();
         let mut walk = MeshWalk {
             ranks: &tile.ranks,
             level,
             numbers: &mut self.numbers,
-            mesh: TileMesh {
-                vertices: Vec::with_capacity(vertices),
-                // Euler: fewer than twice as many triangles as vertices.
-                indices: Vec::with_capacity(2 * vertices),
-            },
+            mesh: &mut self.mesh,
         };
         let halvings = 2 * tile.tiling.side.ilog2();
         for root in tile.roots() {
@@ -175,7 +172,7 @@ impl Mesher {
             });
             walk.visit(corners, halvings);
         }
-        walk.mesh
+        &self.mesh
     }
 }
 
@@ -183,19 +180,31 @@ struct MeshWalk<'a> {
     ranks: &'a [Rank],
     level: u8,
     numbers: &'a mut [u32],
-    mesh: TileMesh,
+    mesh: &'a mut TileMesh,
 }
 
 impl MeshWalk<'_> {
     /// Corners as places and indices. Places count row by row, so the middle of two is their mean.
-    fn visit(&mut self, [a, b, c]: [(u32, u32); 3], halvings: u32) {
+    fn visit(&mut self, corners: [(u32, u32); 3], halvings: u32) {
+        let [a, b, _] = corners;
         let middle = (a.0 + b.0) / 2;
         if halvings > 0 && self.ranks[middle as usize] > self.level {
-            let middle = (middle, self.number(middle));
-            self.visit([c, a, middle], halvings - 1);
-            self.visit([b, c, middle], halvings - 1);
+            self.visit_halves(corners, middle, halvings);
         } else {
-            self.mesh.indices.push([a.1, b.1, c.1]);
+            self.mesh.indices.push(corners.map(|corner| corner.1));
+        }
+    }
+
+    /// Leaves are taken here, without a call each: they are half of all triangles.
+    fn visit_halves(&mut self, [a, b, c]: [(u32, u32); 3], middle: u32, halvings: u32) {
+        let middle = (middle, self.number(middle));
+        for half in [[c, a, middle], [b, c, middle]] {
+            let below = (half[0].0 + half[1].0) / 2;
+            if halvings > 1 && self.ranks[below as usize] > self.level {
+                self.visit_halves(half, below, halvings - 1);
+            } else {
+                self.mesh.indices.push(half.map(|corner| corner.1));
+            }
         }
     }
 
@@ -215,9 +224,11 @@ fn places(count: IVec2) -> impl Iterator<Item = IVec2> {
     (0..count.y).flat_map(move |z| (0..count.x).map(move |x| ivec2(x, z)))
 }
 
-/// A part of a map; beyond it its edge goes on.
-fn window(map: &HeightMap, origin: IVec2, size: IVec2) -> HeightMap {
-    let mut heights = Vec::with_capacity((size.x * size.y) as usize);
+/// A part of a map, into memory that is there; beyond the map its edge goes on.
+fn window(map: &HeightMap, origin: IVec2, size: IVec2, part: &mut HeightMap) {
+    (part.width, part.height) = (size.x as u32, size.y as u32);
+    let heights = &mut part.heights;
+    heights.clear();
     for z in origin.y..origin.y + size.y {
         let present = (map.width as i32 - origin.x).clamp(0, size.x) as usize;
         let row = z.min(map.height as i32 - 1) as usize * map.width as usize;
@@ -225,10 +236,5 @@ fn window(map: &HeightMap, origin: IVec2, size: IVec2) -> HeightMap {
         heights.extend_from_slice(&map.heights[first..first + present]);
         let edge = map.heights[row + map.width as usize - 1];
         heights.resize(heights.len() + size.x as usize - present, edge);
-    }
-    HeightMap {
-        width: size.x as u32,
-        height: size.y as u32,
-        heights,
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Positions are samples from the tile's north-west corner.
 
+use super::fine::settle_fine;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise, settle};
 use super::rules::Rules;
 use super::tile_ground::TileGround;
@@ -115,6 +116,49 @@ pub struct Tile<'a> {
     pub ground: Option<&'a TileGround>,
     /// Row by row, borders included.
     pub ranks: Vec<Rank>,
+    pub errors: Errors,
+}
+
+/// Errors that were measured to the end, so that leaves need not be measured again. Those of the
+/// smallest triangles are found again as fast, so only middles with even places have some.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Errors {
+    /// Middles a row.
+    width: usize,
+    /// In height steps, of the triangle to either side of a middle; NaN where it is not known.
+    pub values: Vec<[f32; 2]>,
+}
+
+impl Errors {
+    fn new(side: i32) -> Self {
+        let width = side as usize / 2 + 1;
+        Errors {
+            width,
+            values: vec![[f32::NAN; 2]; width * width],
+        }
+    }
+
+    fn note(&mut self, triangle: Triangle, error: f32) {
+        if let Some((index, side)) = self.place(triangle) {
+            self.values[index][side] = error;
+        }
+    }
+
+    pub fn of(&self, triangle: Triangle) -> Option<f64> {
+        let (index, side) = self.place(triangle)?;
+        let error = self.values[index][side];
+        (!error.is_nan()).then_some(error as f64)
+    }
+
+    fn place(&self, triangle: Triangle) -> Option<(usize, usize)> {
+        let sum = triangle.a + triangle.b;
+        if (sum.x | sum.y) & 3 != 0 {
+            return None;
+        }
+        let index = (sum.y / 4) as usize * self.width + (sum.x / 4) as usize;
+        let first = (triangle.c.y, triangle.c.x) < (sum.y / 2, sum.x / 2);
+        Some((index, first as usize))
+    }
 }
 
 /// The ranks along a border between its corners, from west to east or from north to south.
@@ -135,6 +179,7 @@ impl<'a> Tile<'a> {
             rules,
             ground,
             ranks: vec![0; samples],
+            errors: Errors::new(tiling.side),
         }
     }
 
@@ -222,6 +267,11 @@ impl<'a> Tile<'a> {
         on_end(p.x) && on_end(p.y)
     }
 
+    /// What a way adds to [`Tile::index`].
+    pub(super) fn step(&self, way: IVec2) -> isize {
+        (way.y * (self.tiling.side + 1) + way.x) as isize
+    }
+
     pub(super) fn index(&self, p: IVec2) -> usize {
         (p.y * (self.tiling.side + 1) + p.x) as usize
     }
@@ -272,10 +322,19 @@ impl Ranked for Tile<'_> {
         }
     }
 
-    fn need(&self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
-        match self.ground {
-            Some(ground) => ground.need(self.rules, triangle, least, most),
-            None => least,
+    #[inline]
+    fn settle_fast(&mut self, diamond: Diamond, before: Rank, raised: &mut Raised) -> bool {
+        settle_fine(self, diamond, before, raised)
+    }
+
+    fn need(&mut self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
+        let Some(ground) = self.ground else {
+            return least;
+        };
+        let (need, error) = ground.need(self.rules, triangle, least, most);
+        if let Some(error) = error {
+            self.errors.note(triangle, error);
         }
+        need
     }
 }

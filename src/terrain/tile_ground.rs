@@ -22,9 +22,18 @@ use std::ops::{Add, Mul, Range, Sub};
 /// Bits of a whole number that an `f32` always holds.
 const EXACT_BITS: u32 = 24;
 
+/// Samples that are looked at together.
+const LANES: usize = 8;
+/// Rows after which it is asked whether the limit is exceeded.
+const ROWS_A_LOOK: u32 = 8;
+/// From place `LANES - n` on, ones for `n` samples and zeros behind them.
+const COUNTED: [f32; 2 * LANES] = [
+    1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+];
+
 /// A tile's heights.
 pub struct TileGround {
-    /// Heights less `base`: whole numbers.
+    /// Heights less `base`: whole numbers, row by row, and some more behind the last one.
     heights: Vec<f32>,
     base: i32,
     width: usize,
@@ -67,9 +76,11 @@ impl TileGround {
         } else {
             Vec::new()
         };
-        let relative = |&height: &i32| (height - low) as f32;
+        let mut padded = Vec::with_capacity(heights.heights.len() + LANES);
+        padded.extend(heights.heights.iter().map(|&height| (height - low) as f32));
+        padded.extend([0.0; LANES]);
         TileGround {
-            heights: heights.heights.iter().map(relative).collect(),
+            heights: padded,
             base: low,
             width: heights.width as usize,
             last,
@@ -102,29 +113,54 @@ impl TileGround {
         Some([low as i32 + self.base, high as i32 + self.base])
     }
 
-    /// The highest rank at which the rules split a triangle, if it is above `least`.
-    pub fn need(&self, rules: &Rules, triangle: Triangle, least: Rank, most: Rank) -> Rank {
+    /// The heights above some base where the smallest triangles can be measured the short way.
+    pub fn plain_heights(&self) -> Option<&[f32]> {
+        self.plain.then_some(&self.heights[..])
+    }
+
+    /// The highest rank at which the rules split a triangle, if it is above `least`; and its error
+    /// where that was found on the way and is not found again at once.
+    pub fn need(
+        &self,
+        rules: &Rules,
+        triangle: Triangle,
+        least: Rank,
+        most: Rank,
+    ) -> (Rank, Option<f32>) {
         let (found, shift) = match self.smallest(triangle) {
             Some((distance, shift)) => (distance as i32 as i64, shift),
             None => {
                 let scan = self.scan(triangle);
                 if self.coastal && self.crosses_sea(rules, &scan) {
-                    return most;
+                    return (most, None);
                 }
                 if !self.greys.is_empty() {
-                    return self.need_under_mask(rules, &scan, least, most);
+                    let grey = self.lightest(triangle, &scan);
+                    return (self.need_under_mask(rules, &scan, grey, least, most), None);
                 }
                 let limit = rules.limit(most, scan.shift);
                 (self.complexity(&scan, limit), scan.shift)
             }
         };
+        if found > rules.limit(most, shift) {
+            return (most, None);
+        }
         let exceeded = |rank: &Rank| found > rules.limit(*rank, shift);
-        (least + 1..=most).rev().find(exceeded).unwrap_or(least)
+        let need = (least + 1..most).rev().find(exceeded).unwrap_or(least);
+        let exact = shift <= self.exact_shift && self.metric == Metric::Max;
+        (need, exact.then(|| found as f32 / (1u32 << shift) as f32))
     }
 
     /// The same where a detail mask takes a share of the thresholds away.
-    fn need_under_mask(&self, rules: &Rules, scan: &Scan, least: Rank, most: Rank) -> Rank {
-        let share = detail::share(self.lightest(scan));
+    fn need_under_mask(
+        &self,
+        rules: &Rules,
+        scan: &Scan,
+        grey: u8,
+        least: Rank,
+        most: Rank,
+    ) -> Rank {
+        let share = detail::share(grey);
         if share == 0.0 {
             return most;
         }
@@ -134,9 +170,13 @@ impl TileGround {
         (least + 1..=most).rev().find(exceeded).unwrap_or(least)
     }
 
-    /// The lightest grey in a triangle.
-    fn lightest(&self, scan: &Scan) -> u8 {
+    /// The lightest grey in a triangle; black where it lies beyond the source and only touches it.
+    fn lightest(&self, triangle: Triangle, scan: &Scan) -> u8 {
         let mut lightest = 0;
+        let nearest = triangle.a.min(triangle.b).min(triangle.c);
+        if nearest.cmpge(self.last).any() {
+            return lightest;
+        }
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, _| {
                 lightest = self.greys[row]
@@ -222,17 +262,52 @@ impl TileGround {
 
     fn largest_in<N: Whole>(&self, scan: &Scan, limit: N) -> N {
         let (slope, unit) = (N::of(scan.slope_x), N::of(1 << scan.shift));
-        let mut largest = N::of(0);
+        let steps: [N; LANES] = std::array::from_fn(|lane| slope * N::of(lane as i64));
+        let mut lanes = [N::of(0); LANES];
         for rows in scan.rows.into_iter().flatten() {
+            let mut until_look = ROWS_A_LOOK;
             self.visit(scan, rows, |row, start| {
-                largest = largest_of_row(&self.heights[row], N::of(start), slope, unit, largest);
-                largest <= limit
+                self.add_row(row, N::of(start), &steps, slope, unit, &mut lanes);
+                until_look -= 1;
+                if until_look > 0 {
+                    return true;
+                }
+                until_look = ROWS_A_LOOK;
+                largest(&lanes) <= limit
             });
-            if largest > limit {
+            if largest(&lanes) > limit {
                 break;
             }
         }
-        largest
+        largest(&lanes)
+    }
+
+    /// Takes the distances of a row from a plane that starts at `plane`, eight samples at a time;
+    /// those behind the row's end are there, but count nothing.
+    #[inline(always)]
+    fn add_row<N: Whole>(
+        &self,
+        row: Range<usize>,
+        plane: N,
+        steps: &[N; LANES],
+        slope: N,
+        unit: N,
+        lanes: &mut [N; LANES],
+    ) {
+        let chunk_step = slope * N::of(LANES as i64);
+        let mut plane = plane;
+        let mut at = row.start;
+        while at < row.end {
+            let counted = &COUNTED[LANES - (row.end - at).min(LANES)..][..LANES];
+            let heights = &self.heights[at..at + LANES];
+            for lane in 0..LANES {
+                let on_plane = plane + steps[lane];
+                let distance = (on_plane - N::from(heights[lane]) * unit).distance();
+                lanes[lane] = lanes[lane].larger(distance * N::from(counted[lane]));
+            }
+            plane = plane + chunk_step;
+            at += LANES;
+        }
     }
 
     /// The sum of all distances; may stop above the limit.
@@ -298,26 +373,8 @@ impl TileGround {
     }
 }
 
-/// The larger of `largest` and the largest distance of a row from a plane that starts at `plane`.
-#[inline(always)]
-fn largest_of_row<N: Whole>(row: &[f32], plane: N, slope: N, unit: N, largest: N) -> N {
-    const LANES: usize = 8;
-    let mut lanes = [largest; LANES];
-    let mut planes: [N; LANES] = std::array::from_fn(|lane| plane + slope * N::of(lane as i64));
-    let step = slope * N::of(LANES as i64);
-    let mut chunks = row.chunks_exact(LANES);
-    for chunk in &mut chunks {
-        for lane in 0..LANES {
-            let distance = (planes[lane] - N::from(chunk[lane]) * unit).distance();
-            lanes[lane] = lanes[lane].larger(distance);
-            planes[lane] = planes[lane] + step;
-        }
-    }
-    let mut largest = lanes.into_iter().fold(largest, N::larger);
-    for (&height, plane) in chunks.remainder().iter().zip(planes) {
-        largest = largest.larger((plane - N::from(height) * unit).distance());
-    }
-    largest
+fn largest<N: Whole>(lanes: &[N; LANES]) -> N {
+    lanes.iter().copied().fold(N::of(0), N::larger)
 }
 
 /// The whole numbers that distances are computed in.

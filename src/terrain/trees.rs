@@ -7,6 +7,7 @@
 
 use super::hierarchy::{Rank, Ranked};
 use super::tile::{Tile, Tiling};
+use super::tile_ground::Certificate;
 use super::triangle::Triangle;
 use super::upper::Upper;
 use crate::world::{Bits, PatchKey, PatchRecord};
@@ -109,7 +110,11 @@ impl Walk<'_> {
     /// A leaf of some levels: measured once for all of them.
     fn close_leaf(&mut self, triangle: Triangle, finest: usize, end: usize) {
         if let Some(ground) = self.tile.ground {
-            let truth = ground.certificate(triangle);
+            let known = self.tile.errors.of(triangle).map(|error| Certificate {
+                error,
+                complexity: error,
+            });
+            let truth = known.unwrap_or_else(|| ground.certificate(triangle));
             for level in finest..end {
                 let piece = &mut self.open[level];
                 piece.error = piece.error.max(truth.error);
@@ -413,6 +418,10 @@ pub(super) mod tests {
     /// The smallest share of a threshold that a mask leaves in a triangle.
     fn least_share(map: &HeightMap, mask: &DetailMask, t: &Triangle) -> f64 {
         let mut least = 1.0f64;
+        let nearest = t.a.min(t.b).min(t.c);
+        if nearest.x >= map.width as i32 - 1 || nearest.y >= map.height as i32 - 1 {
+            return least;
+        }
         for z in t.rows().z.0..=t.rows().z.1.min(map.height as i32 - 1) {
             let (x0, x1) = t.rows().interval(z);
             for x in x0..=x1.min(map.width as i32 - 1) {

@@ -180,27 +180,53 @@ fn tally_one(
 
 fn add_row(tally: &mut Tally, row: &[i32], plane: &Plane, start: IVec2, rules: &Rules) {
     let shift = plane.denominator.trailing_zeros();
-    let (mut on_plane, slope) = (plane.at(start), plane.slope_x());
-    let (mut low, mut high, mut sum) = (i64::MAX, i64::MIN, 0i128);
-    for &height in row {
-        let distance = on_plane - ((height as i64) << shift);
-        low = low.min(distance);
-        high = high.max(distance);
-        on_plane += slope;
-    }
+    let mut sum = 0i128;
     if rules.metric == Metric::Sum {
-        let mut on_plane = plane.at(start);
+        let (mut on_plane, slope) = (plane.at(start), plane.slope_x());
         for &height in row {
             sum += (on_plane - ((height as i64) << shift)).unsigned_abs() as i128;
             on_plane += slope;
         }
     }
-    tally.largest = tally.largest.max(high).max(-low);
+    tally.largest = tally.largest.max(largest_distance(row, plane, start));
     tally.sum += sum;
     if let Some(sea) = rules.sea {
         tally.under |= row.iter().any(|&height| height <= sea);
         tally.above |= row.iter().any(|&height| height > sea);
     }
+}
+
+/// All numbers stay below 2^53, so `f64` holds them exactly; two fit a register everywhere.
+fn largest_distance(row: &[i32], plane: &Plane, start: IVec2) -> i64 {
+    const LANES: usize = 4;
+    let (unit, slope) = (plane.denominator as f64, plane.slope_x() as f64);
+    let at = |lane: usize| plane.at(start) as f64 + slope * lane as f64;
+    let mut planes: [f64; LANES] = std::array::from_fn(at);
+    let (mut low, mut high) = ([0.0f64; LANES], [0.0f64; LANES]);
+    let mut take = |heights: &[i32], planes: &mut [f64; LANES]| {
+        for lane in 0..heights.len() {
+            let distance = planes[lane] - heights[lane] as f64 * unit;
+            low[lane] = if distance < low[lane] {
+                distance
+            } else {
+                low[lane]
+            };
+            high[lane] = if distance > high[lane] {
+                distance
+            } else {
+                high[lane]
+            };
+            planes[lane] += slope * LANES as f64;
+        }
+    };
+    let mut chunks = row.chunks_exact(LANES);
+    for chunk in &mut chunks {
+        let chunk: &[i32; LANES] = chunk.try_into().expect("LANES heights");
+        take(chunk, &mut planes);
+    }
+    take(chunks.remainder(), &mut planes);
+    let least = low.into_iter().fold(0.0, f64::min);
+    high.into_iter().fold(-least, f64::max) as i64
 }
 
 /// The ranks of all tile corners.
@@ -325,7 +351,7 @@ impl Ranked for Upper<'_> {
         [None; 2]
     }
 
-    fn need(&self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
+    fn need(&mut self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
         let tally = self.tally(triangle);
         if tally.under && tally.above {
             return most;

@@ -14,11 +14,11 @@ pub struct Bits {
 
 impl Bits {
     pub fn push(&mut self, bit: bool) {
-        if self.len.is_multiple_of(8) {
-            self.bytes.push(0);
+        let shift = self.len % 8;
+        match self.bytes.last_mut() {
+            Some(last) if shift > 0 => *last |= (bit as u8) << shift,
+            _ => self.bytes.push(bit as u8),
         }
-        let last = self.bytes.len() - 1;
-        self.bytes[last] |= (bit as u8) << (self.len % 8);
         self.len += 1;
     }
 

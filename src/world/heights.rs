@@ -68,7 +68,10 @@ pub fn encode(mut grid: HeightGrid, refines: bool) -> Vec<u8> {
     } else {
         visit_all_samples(&mut grid, &mut residual);
     }
-    let config = pco::ChunkConfig::default();
+    // Residuals have no structure left that pco's own search for one could find.
+    let config = pco::ChunkConfig::default()
+        .with_mode_spec(pco::ModeSpec::Classic)
+        .with_delta_spec(pco::DeltaSpec::NoOp);
     pco::standalone::simple_compress(&residuals, &config)
         .expect("the default configuration is valid")
 }

@@ -1,8 +1,12 @@
 //! `highfell compile` as a script or an impatient user runs it: cores, progress, masks, levels,
 //! Ctrl-C, and what must not change the bytes.
 
-use crate::common::{Home, Outcome};
+use crate::common::{Home, Outcome, world_bytes};
+use highfell::compile::CompileOptions;
+use highfell::import::{ImportOptions, load_tiles};
+use highfell::world::World;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A square raw file of rough ground.
@@ -51,6 +55,53 @@ fn the_same_bytes_with_any_number_of_cores() {
     assert!(bytes("one.hfw") == bytes("two.hfw") && bytes("two.hfw") == bytes("seven.hfw"));
 }
 
+/// A part of a made-up map as an ESRI ASCII grid, [column, row, columns, rows] of 700 x 600.
+fn grid(home: &Home, name: &str, [column, row, columns, rows]: [i32; 4]) -> PathBuf {
+    let height = |x: i32, z: i32| (x * x / 90 + z * 7) % 211 + (x / 31) * (z / 17);
+    let mut text = format!(
+        "ncols {columns}\nnrows {rows}\nxllcorner {}\nyllcorner {}\ncellsize 10\n",
+        column * 10,
+        (600 - row - rows) * 10
+    );
+    for z in row..row + rows {
+        let heights: Vec<String> = (column..column + columns)
+            .map(|x| height(x, z).to_string())
+            .collect();
+        text += &(heights.join(" ") + "\n");
+    }
+    home.write(name, text)
+}
+
+#[test]
+fn the_same_bytes_however_the_input_is_cut_into_tiles() {
+    let home = Home::new();
+    let cuts: [&[[i32; 4]]; 3] = [
+        &[[0, 0, 700, 600]],
+        &[[0, 0, 300, 600], [300, 0, 400, 600]],
+        // Seams shared, and one tile inside another's row.
+        &[
+            [0, 0, 351, 200],
+            [350, 0, 350, 200],
+            [0, 199, 100, 401],
+            [99, 199, 601, 401],
+        ],
+    ];
+    let worlds = cuts.iter().enumerate().map(|(cut, tiles)| {
+        let paths: Vec<PathBuf> = tiles
+            .iter()
+            .enumerate()
+            .map(|(at, &tile)| grid(&home, &format!("{cut}-{at}.asc"), tile))
+            .collect();
+        let (mut source, _) = load_tiles(&paths, &ImportOptions::default()).expect("sound tiles");
+        assert_eq!(source.info.files.len(), tiles.len());
+        source.info.files = vec!["whole".into()];
+        world_bytes(&source, &CompileOptions::default())
+    });
+    let worlds: Vec<Vec<u8>> = worlds.collect();
+    assert!(worlds[0].len() > 10_000);
+    assert!(worlds[0] == worlds[1] && worlds[1] == worlds[2]);
+}
+
 #[test]
 fn scripts_read_progress_and_the_result_as_json() {
     let home = Home::new();
@@ -73,6 +124,28 @@ fn scripts_read_progress_and_the_result_as_json() {
         (percents.len(), percents.last()),
         (progress.len(), Some(&100))
     );
+}
+
+#[test]
+fn live_thresholds_are_stored_and_verified() {
+    let home = Home::new();
+    raw(&home, "ground.r16", 300);
+    compile(&home, &["-o", "plain.hfw"]);
+    compile(&home, &["-o", "live.hfw", "--live"]);
+    let bytes = |name: &str| std::fs::read(home.work().join(name)).expect("a world");
+    assert_eq!(triangles(&home, "plain.hfw"), triangles(&home, "live.hfw"));
+    assert!(bytes("live.hfw").len() > bytes("plain.hfw").len());
+    let verified = home.run(&["verify", "live.hfw", "--source", "ground.r16"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    let world = World::open(Box::new(bytes("live.hfw")), "live").expect("a world");
+    let repository = world.read_repository().expect("sections");
+    for section in &repository {
+        let steps = world
+            .read_live(section)
+            .expect("sound steps")
+            .expect("some");
+        assert_eq!(steps.len(), section.patches.len());
+    }
 }
 
 #[test]

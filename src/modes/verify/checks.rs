@@ -35,12 +35,15 @@ impl Contents {
             |_| true,
             |section| {
                 heights.fill(&section);
-                (section.key.level, section.area, section.patches)
+                let live = world.read_live(&section).err();
+                (section.key.level, section.area, section.patches, live)
             },
         );
         findings.compared(read.len() as u64);
+        let live = read.iter().filter_map(|(.., live)| live.as_ref());
         errors
             .iter()
+            .chain(live)
             .for_each(|error| findings.fault(error.to_string()));
         if !findings.is_sound() {
             return (findings, None);
@@ -48,7 +51,7 @@ impl Contents {
         let mut records: Vec<Vec<Option<PatchRecord>>> = (0..layout.levels)
             .map(|level| vec![None; layout.patch_count(level) as usize])
             .collect();
-        for (level, [x0, z0, x1, z1], patches) in read {
+        for (level, [x0, z0, x1, z1], patches, _) in read {
             let places = (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(level, x, z)));
             for (key, patch) in places.zip(patches) {
                 records[level as usize][index(layout, key)] = Some(patch);
