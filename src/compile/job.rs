@@ -8,7 +8,7 @@ use crate::terrain::height_map::HeightMap;
 use crate::terrain::rules::Rules;
 use crate::terrain::tile::Tiling;
 use crate::terrain::tile_ground::TileGround;
-use crate::world::FormatError;
+use crate::world::{FormatError, StoredHeights};
 use glam::{IVec2, ivec2};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,8 +20,10 @@ pub struct Job<'a> {
     pub mask: Option<&'a DetailMask>,
     pub report: &'a (dyn Fn(Progress) -> Result<()> + Sync),
     pub done: &'a AtomicU64,
-    /// Every sample is gone over so often: to survey, to settle the meshes, to write, and once for
-    /// each level's live thresholds.
+    /// Which heights the world stores.
+    pub heights: StoredHeights,
+    /// Every sample is gone over so often: to survey, to settle the meshes, to write, once for each
+    /// level's live thresholds, and once more for heights at nodes.
     pub passes: u64,
 }
 

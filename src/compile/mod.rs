@@ -10,6 +10,7 @@ mod facts;
 mod job;
 mod live;
 mod meshes;
+mod nodes;
 mod sections;
 mod survey;
 mod write;
@@ -24,7 +25,9 @@ use crate::terrain::tile::Tiling;
 use crate::terrain::upper::Upper;
 use crate::world::container::pack;
 use crate::world::reader::META_CHUNK;
-use crate::world::{Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, WorldWriter};
+use crate::world::{
+    Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, StoredHeights, WorldWriter,
+};
 use job::{Job, usage};
 use meshes::Meshes;
 use std::sync::atomic::AtomicU64;
@@ -50,6 +53,8 @@ pub struct CompileOptions {
     pub detail_mask: Option<DetailMask>,
     /// Whether to store at which threshold each vertex leaves its level's mesh.
     pub live: bool,
+    /// Which heights to store.
+    pub heights: StoredHeights,
 }
 
 impl Default for CompileOptions {
@@ -63,6 +68,7 @@ impl Default for CompileOptions {
             lattice_bias: 1,
             detail_mask: None,
             live: false,
+            heights: StoredHeights::All,
         }
     }
 }
@@ -151,11 +157,8 @@ pub fn compile_into(
         mask: options.detail_mask.as_ref(),
         report,
         done: &AtomicU64::new(0),
-        passes: 3 + if options.live {
-            layout.levels as u64
-        } else {
-            0
-        },
+        heights: options.heights,
+        passes: passes(options, &layout),
     };
     let (tallies, coarse) = survey::survey(&job)?;
     let writer = WorldWriter::new(spools.chunks);
@@ -172,6 +175,13 @@ pub fn compile_into(
         .add(pack(META_CHUNK, Coding::Zstd, meta.to_bytes()).map_err(usage)?)
         .map_err(usage)?;
     Ok((writer, meta))
+}
+
+/// How often every sample is gone over.
+fn passes(options: &CompileOptions, layout: &Layout) -> u64 {
+    let live = if options.live { layout.levels } else { 0 };
+    let again = options.heights == StoredHeights::Nodes && layout.stream_levels > 0;
+    3 + live as u64 + again as u64
 }
 
 /// What each level asks for, in metres or cubic metres.
@@ -191,6 +201,7 @@ fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<L
         layout,
         spacing_m: source.spacing_m,
         height_step_m: source.step_m,
+        heights: options.heights,
         height_range: [low, high],
         summit: source.ground.summit(),
         sea_level_m: options.sea_level_m,
@@ -241,7 +252,7 @@ mod tests {
         }
     }
 
-    fn bytes(source: &Source, options: &CompileOptions) -> Vec<u8> {
+    pub fn bytes(source: &Source, options: &CompileOptions) -> Vec<u8> {
         let mut bytes = Vec::new();
         compile(source, options, |_| Ok(()))
             .unwrap()
@@ -252,7 +263,7 @@ mod tests {
     }
 
     /// Every section of a world, coarse before fine, each with the coarser heights under it.
-    fn walk(world: &World, mut visit: impl FnMut(&crate::world::Section)) {
+    pub fn walk(world: &World, mut visit: impl FnMut(&crate::world::Section)) {
         let layout = world.meta.layout;
         let repository = world.read_repository().unwrap();
         repository.iter().for_each(&mut visit);

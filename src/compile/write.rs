@@ -3,13 +3,14 @@
 use super::facts::Facts;
 use super::job::{Job, usage};
 use super::meshes::Meshes;
+use super::nodes::write_nodes;
 use super::sections::{pack_heights, pack_topology};
 use super::survey::CoarseHeights;
 use crate::error::Result;
 use crate::terrain::tile_ground::TileGround;
 use crate::terrain::trees::{self, Piece, TileTrees, record, upper_trees};
 use crate::world::layout::APRON;
-use crate::world::{PatchKey, PatchRecord, SectionKey, WorldWriter};
+use crate::world::{PatchKey, PatchRecord, SectionKey, StoredHeights, WorldWriter};
 use glam::{IVec2, ivec2};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -59,7 +60,10 @@ pub fn write(
     })?;
     let mut facts = facts.into_inner().expect(unpoisoned);
     let gathered = gathered.into_inner().expect(unpoisoned);
-    write_global(job, meshes, coarse, gathered, writer, &mut facts)?;
+    let global = write_global(job, meshes, coarse, gathered, writer, &mut facts)?;
+    if job.heights == StoredHeights::Nodes {
+        write_nodes(job, meshes, coarse, &global, writer)?;
+    }
     Ok(facts)
 }
 
@@ -121,9 +125,7 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
         writer
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
-        if let Some(chunk) = pack_heights(layout, section, height).map_err(usage)? {
-            writer.add(chunk).map_err(usage)?;
-        }
+        add_heights(job, section, height, writer)?;
     }
     left.bounds.retain(|key, _| key.level == job.tiling.level);
     Ok(left)
@@ -159,7 +161,7 @@ fn merged(bounds: impl Iterator<Item = [i32; 2]>) -> [i32; 2] {
     })
 }
 
-/// The levels of the global repository, whole.
+/// The levels of the global repository, whole. Returns their patches, finest level first.
 fn write_global(
     job: &Job,
     meshes: &Meshes,
@@ -167,8 +169,9 @@ fn write_global(
     mut gathered: Gathered,
     writer: &WorldWriter,
     facts: &mut [Facts],
-) -> Result<()> {
+) -> Result<Vec<Vec<PatchRecord>>> {
     let layout = &job.tiling.layout;
+    let mut global = Vec::new();
     for level in layout.stream_levels..layout.levels {
         let section = SectionKey { level, x: 0, z: 0 };
         let records: Vec<PatchRecord> = if level <= job.tiling.level {
@@ -192,11 +195,26 @@ fn write_global(
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
         let height = |sample: IVec2| coarse.at(sample);
-        if let Some(chunk) = pack_heights(layout, section, height).map_err(usage)? {
-            writer.add(chunk).map_err(usage)?;
-        }
+        add_heights(job, section, height, writer)?;
+        global.push(records);
     }
-    Ok(())
+    Ok(global)
+}
+
+/// Packs the heights of a section, where all are stored.
+fn add_heights(
+    job: &Job,
+    section: SectionKey,
+    height: impl Fn(IVec2) -> i32,
+    writer: &WorldWriter,
+) -> Result<()> {
+    if job.heights == StoredHeights::Nodes {
+        return Ok(());
+    }
+    match pack_heights(&job.tiling.layout, section, height).map_err(usage)? {
+        Some(chunk) => writer.add(chunk).map_err(usage),
+        None => Ok(()),
+    }
 }
 
 /// The records of a level whose patches are wider than tiles, row by row.

@@ -7,7 +7,7 @@ use crate::render::AdapterChoice;
 use crate::settings::View;
 use crate::terrain::camera::CameraArg;
 use crate::terrain::measure::Metric;
-use crate::world::PatchKey;
+use crate::world::{PatchKey, StoredHeights};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -157,6 +157,11 @@ pub struct CompileArgs {
     /// follow a changed threshold at once; takes a pass over the ground for each level
     #[arg(long)]
     pub live: bool,
+    /// Heights to store: those of every sample (all), or only those of the meshes' vertices
+    /// (nodes). Worlds of nodes are many times smaller, but between vertices the ground is flat:
+    /// heights, light and what is exported are off by up to each patch's error
+    #[arg(long, value_name = "all|nodes", default_value = "all")]
+    pub heights: StoredHeights,
     /// Cores to use; all by default
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
@@ -306,7 +311,8 @@ Exit code 1 when a check fails, 2 when the file cannot be opened as a world.")]
 pub struct VerifyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
-    /// The elevation file it was compiled from: compare all heights with it
+    /// The elevation file it was compiled from: compare all heights with it. A world of heights
+    /// at nodes (compile --heights nodes) is not checked against samples without it
     #[arg(long, value_name = "INPUT")]
     pub source: Option<PathBuf>,
     /// One JSON object instead of text

@@ -69,6 +69,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
         lattice_bias: args.lattice_bias,
         detail_mask,
         live: args.live,
+        heights: args.heights,
     };
     let spools = Spools {
         chunks: Box::new(FileSpool::beside(&output)?),

@@ -3,7 +3,7 @@
 use super::cli::InspectArgs;
 use super::{open_world, patch, print};
 use crate::error::Result;
-use crate::world::{ChunkKind, World};
+use crate::world::{ChunkKind, StoredHeights, World};
 use serde_json::{Value, json};
 
 pub fn run(args: &InspectArgs) -> Result<()> {
@@ -47,6 +47,7 @@ pub fn as_json(world: &World) -> Value {
         "height_step_m": meta.height_step_m,
         "size_cells": layout.size_cells,
         "sea_level_m": meta.sea_level_m,
+        "heights": meta.heights.name(),
         "bytes": {
             "total": bytes.total,
             "heights": bytes.heights,
@@ -82,7 +83,7 @@ fn as_text(world: &World) -> String {
         format!("          {} samples without a height, {} filled; {}", source.voids, source.filled, printable(source.crs.as_deref().unwrap_or("no coordinate system"))),
         format!("ground    {columns} x {rows} samples, {width:.2} x {depth:.2} km, {:.2} to {:.2} m", source.min_m, source.max_m),
         format!("          spacing {:.3} x {:.3} m, height step {} m, sea {sea}", meta.spacing_m[0], meta.spacing_m[1], meta.height_step_m),
-        format!("file      {} bytes: heights {} ({per_sample:.2} bits a sample), topology {} ({:.2} bits a triangle), other {}", bytes.total, bytes.heights, bytes.topology, bytes.topology as f64 * 8.0 / triangles.max(1) as f64, bytes.other()),
+        format!("file      {} bytes: heights {}{} ({per_sample:.2} bits a sample), topology {} ({:.2} bits a triangle), other {}", bytes.total, at_nodes(world), bytes.heights, bytes.topology, bytes.topology as f64 * 8.0 / triangles.max(1) as f64, bytes.other()),
         String::new(),
         format!("asked     {} in {} by level; exhausted: patches whose lattice is too wide for that; stride: samples between a level's", meta.metric, meta.threshold_unit()),
         String::new(),
@@ -109,6 +110,13 @@ fn as_text(world: &World) -> String {
         ));
     }
     lines.join("\n")
+}
+
+fn at_nodes(world: &World) -> &'static str {
+    match world.meta.heights {
+        StoredHeights::All => "",
+        StoredHeights::Nodes => "at nodes only ",
+    }
 }
 
 /// A text from a file without what would steer a terminal.

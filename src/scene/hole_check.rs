@@ -8,7 +8,7 @@ use crate::settings::{Settings, View};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::holes::HoleTest;
-use crate::world::{FormatError, HeightGrid, World};
+use crate::world::{FormatError, HeightGrid, StoredHeights, World};
 
 /// A check holds all heights of its world in memory: no more than 1 GiB of them.
 const MOST_SAMPLES: u64 = 1 << 28;
@@ -20,6 +20,8 @@ const SNAP_PX: f64 = 1.0 / 64.0;
 /// The full-resolution ground of a world, as rays are tested against it.
 pub struct HoleCheck {
     test: HoleTest,
+    /// How far these heights may be from the true ones, in metres as drawn.
+    rebuilt_error_m: f64,
 }
 
 impl HoleCheck {
@@ -27,8 +29,13 @@ impl HoleCheck {
     pub fn new(world: &World, exaggeration: f64) -> Result<Self> {
         let map = all_heights(world).map_err(|error| bad_world(world, &error.to_string()))?;
         let meta = &world.meta;
+        let rebuilt_error_m = match meta.heights {
+            StoredHeights::All => 0.0,
+            StoredHeights::Nodes => meta.levels[0].max_error_m + meta.height_step_m / 2.0,
+        };
         Ok(HoleCheck {
             test: HoleTest::new(map, meta.spacing_m, meta.height_step_m * exaggeration),
+            rebuilt_error_m: rebuilt_error_m * exaggeration,
         })
     }
 
@@ -47,7 +54,8 @@ impl HoleCheck {
             ..settings.clone()
         };
         let (picture, stats) = scene.picture(gpu, pose, &settings, size, seconds)?;
-        let (error_m, at_eye_m) = (stats.largest_drawn_error_m, stats.error_at_eye_m);
+        let [error_m, at_eye_m] = [stats.largest_drawn_error_m, stats.error_at_eye_m]
+            .map(|error_m| error_m + self.rebuilt_error_m);
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         let must_hit = |x: f64, y: f64| {
             let ray = viewpoint.ray(x / size[0] as f64, y / size[1] as f64);

@@ -267,6 +267,7 @@ mod tests {
             layout,
             spacing_m: [10.0, 14.0],
             height_step_m: 1.0,
+            heights: Default::default(),
             height_range: [0, tall as i32],
             summit: [0, 0],
             sea_level_m: None,

@@ -154,6 +154,7 @@ mod tests {
             },
             spacing_m: [10.0, 20.0],
             height_step_m: 0.5,
+            heights: Default::default(),
             height_range: [-1000, 1000],
             summit: [0, 0],
             sea_level_m: None,

@@ -6,6 +6,41 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of the META chunk.
 pub const MAX_META_BYTES: usize = 1 << 20;
 
+/// Which heights a world stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoredHeights {
+    /// Those of every sample.
+    #[default]
+    All,
+    /// Those of the meshes' vertices; the others are rebuilt.
+    Nodes,
+}
+
+impl StoredHeights {
+    pub fn name(self) -> &'static str {
+        match self {
+            StoredHeights::All => "all",
+            StoredHeights::Nodes => "nodes",
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        *self == StoredHeights::All
+    }
+}
+
+impl std::str::FromStr for StoredHeights {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [StoredHeights::All, StoredHeights::Nodes]
+            .into_iter()
+            .find(|heights| heights.name() == text)
+            .ok_or_else(|| format!("'{text}' are no heights; expected all or nodes"))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     pub layout: Layout,
@@ -13,6 +48,9 @@ pub struct Meta {
     pub spacing_m: [f64; 2],
     /// Metres a height step.
     pub height_step_m: f64,
+    /// Which of them are stored.
+    #[serde(default, skip_serializing_if = "StoredHeights::is_all")]
+    pub heights: StoredHeights,
     /// Lowest and highest sample, in height steps.
     pub height_range: [i32; 2],
     /// A sample of the highest height, [x, z].

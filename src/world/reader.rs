@@ -5,8 +5,9 @@
 
 use super::container::{self, Entry};
 use super::meta::MAX_META_BYTES;
+use super::nodes::{self, SectionTrees};
 use super::{ChunkId, ChunkKind, FormatError, HeightGrid, Meta, PatchKey, PatchRecord, SectionKey};
-use super::{heights, live, topology};
+use super::{StoredHeights, heights, live, topology};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -157,7 +158,7 @@ impl World {
                 x: stream_patch.x,
                 z: stream_patch.z,
             };
-            grid = self.read_heights(key, Some(&grid))?;
+            grid = self.read_grid(key, &grid)?;
         }
         Ok(grid)
     }
@@ -206,7 +207,7 @@ impl World {
                 "a patch beyond the world's heights",
             )));
         }
-        let heights = self.read_heights(key, coarser)?;
+        let heights = self.read_heights(key, coarser, &patches)?;
         let trees = patches.iter().flat_map(|patch| &patch.trees);
         let tree_bytes: usize = trees.map(|tree| tree.bytes().len()).sum();
         let bytes = heights.heights.len() * 4 + size_of_val(&patches[..]) + tree_bytes;
@@ -232,14 +233,31 @@ impl World {
         Ok(Some(steps))
     }
 
+    /// The heights of a section, without its patches where they are not needed.
+    fn read_grid(
+        &self,
+        key: SectionKey,
+        coarser: &Arc<HeightGrid>,
+    ) -> Result<Arc<HeightGrid>, FormatError> {
+        match self.meta.heights {
+            StoredHeights::All => self.read_heights(key, Some(coarser), &[]),
+            StoredHeights::Nodes => Ok(self.read_section(key, Some(coarser))?.heights),
+        }
+    }
+
+    /// `patches` are the section's; they only matter where heights are stored at nodes.
     fn read_heights(
         &self,
         key: SectionKey,
         coarser: Option<&Arc<HeightGrid>>,
+        patches: &[PatchRecord],
     ) -> Result<Arc<HeightGrid>, FormatError> {
-        let rect = self.meta.layout.section_rect(key);
+        let layout = &self.meta.layout;
+        let rect = layout.section_rect(key);
+        let at_nodes = self.meta.heights == StoredHeights::Nodes;
         if let Some(coarser) = coarser
             && coarser.rect.stride == rect.stride
+            && !at_nodes
         {
             return Ok(coarser.clone());
         }
@@ -250,8 +268,15 @@ impl World {
             id,
             rect.len() * 8 + 4096,
         )?;
-        let grid =
-            heights::decode(&bytes, rect, coarser.map(Arc::as_ref)).map_err(name_chunk(id))?;
+        let coarser = coarser.map(Arc::as_ref);
+        let grid = if at_nodes {
+            let trees: Vec<_> = patches.iter().map(|patch| &patch.trees).collect();
+            let trees = &trees;
+            nodes::decode(&bytes, SectionTrees { layout, key, trees }, coarser)
+        } else {
+            heights::decode(&bytes, rect, coarser)
+        };
+        let grid = grid.map_err(name_chunk(id))?;
         // Everything after relies on heights that fit the vertices.
         let [low, high] = self.meta.height_range;
         if grid

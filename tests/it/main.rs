@@ -11,6 +11,7 @@ mod export;
 mod holes;
 mod import;
 mod layers;
+mod nodes;
 mod pictures;
 mod shaders;
 mod verify;

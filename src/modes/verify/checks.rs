@@ -1,20 +1,18 @@
 //! The checks of `highfell verify`, one function each.
 
 use super::findings::Findings;
-use crate::error::Result;
-use crate::import::{self, ImportOptions};
 use crate::modes::sections::{self, FullHeights};
-use crate::source::Source;
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::{Measurer, Metric};
 use crate::terrain::soundness::{Survey, first_unnested, survey};
-use crate::world::{Layout, LevelMeta, PatchKey, PatchRecord, Section, World};
+use crate::world::{Layout, LevelMeta, PatchKey, PatchRecord, Section, StoredHeights, World};
 use rayon::prelude::*;
-use std::path::Path;
 
 /// Everything of a world but its coarse heights.
 pub struct Contents {
-    map: HeightMap,
+    pub map: HeightMap,
+    /// Whether the map is not the source's samples but what was rebuilt of them.
+    pub is_rebuilt: bool,
     /// By level, row by row.
     records: Vec<Vec<PatchRecord>>,
 }
@@ -62,6 +60,7 @@ impl Contents {
         let whole = |level: Vec<Option<PatchRecord>>| level.into_iter().flatten().collect();
         let contents = Contents {
             map: heights.finish(),
+            is_rebuilt: world.meta.heights == StoredHeights::Nodes,
             records: records.into_iter().map(whole).collect(),
         };
         (findings, Some(contents))
@@ -257,19 +256,12 @@ pub fn borders(world: &World, surveys: &[Vec<Survey>]) -> Findings {
 /// What META says of the world and of each level.
 pub fn facts(world: &World, contents: &Contents, surveys: &[Vec<Survey>]) -> Findings {
     let mut findings = Findings::new("facts", "facts");
-    let (meta, map) = (&world.meta, &contents.map);
-    let (low, high) = map.range();
-    findings.compared(2);
-    findings.expect(meta.height_range == [low, high], || {
-        format!(
-            "heights of {:?} steps stored, {low} to {high} found",
-            meta.height_range
-        )
-    });
-    let summit = map.at(meta.summit[0] as i64, meta.summit[1] as i64);
-    findings.expect(summit == high, || {
-        format!("the summit is {summit} steps high, the highest sample {high}")
-    });
+    let meta = &world.meta;
+    if contents.is_rebuilt {
+        findings.note("without those of the highest and lowest samples");
+    } else {
+        extremes(world, &contents.map, &mut findings);
+    }
     for (level, facts) in (0u8..).zip(&meta.levels) {
         let records = &contents.records[level as usize];
         let sum = |count: fn(&PatchRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
@@ -318,6 +310,23 @@ pub fn facts(world: &World, contents: &Contents, surveys: &[Vec<Survey>]) -> Fin
     findings
 }
 
+/// What META says of the highest and the lowest sample.
+fn extremes(world: &World, map: &HeightMap, findings: &mut Findings) {
+    let meta = &world.meta;
+    let (low, high) = map.range();
+    findings.compared(2);
+    findings.expect(meta.height_range == [low, high], || {
+        format!(
+            "heights of {:?} steps stored, {low} to {high} found",
+            meta.height_range
+        )
+    });
+    let summit = map.at(meta.summit[0] as i64, meta.summit[1] as i64);
+    findings.expect(summit == high, || {
+        format!("the summit is {summit} steps high, the highest sample {high}")
+    });
+}
+
 /// Vertices of a level whose neighbours agree on their borders.
 fn vertices(layout: &Layout, level: u8, surveys: &[Survey]) -> u64 {
     let [nx, nz] = layout.patches(level).map(u64::from);
@@ -328,58 +337,6 @@ fn vertices(layout: &Layout, level: u8, surveys: &[Survey]) -> u64 {
         survey.inside + east + south + first(key.z, north) + first(key.x, west)
     };
     corners + layout.keys(level).zip(surveys).map(of_patch).sum::<u64>()
-}
-
-/// The heights are the source's, in the world's own steps.
-pub fn source(world: &World, contents: &Contents, path: &Path) -> Result<Findings> {
-    let mut findings = Findings::new("source", "heights");
-    let (meta, map) = (&world.meta, &contents.map);
-    let source = load_like(world, path)?;
-    let found = source.ground.whole()?;
-    if (found.width, found.height) != (map.width, map.height) {
-        findings.fault(format!(
-            "{} x {} samples stored, {} x {} in {}",
-            map.width,
-            map.height,
-            found.width,
-            found.height,
-            path.display()
-        ));
-        return Ok(findings);
-    }
-    findings.compared(map.heights.len() as u64);
-    findings.note(format!("each in steps of {} m", meta.height_step_m));
-    let pairs = map.heights.iter().zip(&found.heights).enumerate();
-    for (at, (&stored, &found)) in pairs.filter(|(_, (stored, found))| stored != found) {
-        let (x, z) = (at % map.width as usize, at / map.width as usize);
-        let [stored, found] = [stored, found].map(|height| height as f64 * meta.height_step_m);
-        findings.fault(format!(
-            "sample {x},{z}: {stored} m stored, {found} m in {}",
-            path.display()
-        ));
-    }
-    Ok(findings)
-}
-
-/// Imports a file as it was when the world was compiled, as far as the world's facts tell.
-fn load_like(world: &World, path: &Path) -> Result<Source> {
-    let meta = &world.meta;
-    let mut options = ImportOptions {
-        spacing_m: Some(meta.spacing_m),
-        ..Default::default()
-    };
-    let plain = import::load(path, &options)?;
-    // A height scale shows in the extremes.
-    let largest = |low: f64, high: f64| if high.abs() > low.abs() { high } else { low };
-    let stored = largest(meta.source.min_m, meta.source.max_m);
-    let scale = stored / largest(plain.info.min_m, plain.info.max_m);
-    let is_scaled = scale.is_finite() && scale > 0.0 && (scale - 1.0).abs() > 1e-9;
-    if !is_scaled && plain.step_m == meta.height_step_m {
-        return Ok(plain);
-    }
-    options.height_step_m = Some(meta.height_step_m);
-    options.height_scale = is_scaled.then_some(scale);
-    import::load(path, &options)
 }
 
 fn patches<'a>(

@@ -16,6 +16,7 @@ pub struct Findings {
     note: String,
     faults: Vec<String>,
     fault_count: u64,
+    skipped: bool,
 }
 
 impl Findings {
@@ -27,6 +28,16 @@ impl Findings {
             note: String::new(),
             faults: Vec::new(),
             fault_count: 0,
+            skipped: false,
+        }
+    }
+
+    /// A check that could not be made; the text says what it takes.
+    pub fn skipped(check: &'static str, of: &'static str, why: &str) -> Self {
+        Findings {
+            skipped: true,
+            note: why.into(),
+            ..Findings::new(check, of)
         }
     }
 
@@ -60,7 +71,11 @@ impl Findings {
 
     /// A line for the check, then one a fault.
     pub fn lines(&self) -> Vec<String> {
-        let verdict = if self.is_sound() { "ok" } else { "FAILED" };
+        let verdict = match (self.is_sound(), self.skipped) {
+            (false, _) => "FAILED",
+            (true, true) => "skipped",
+            (true, false) => "ok",
+        };
         let mut line = format!(
             "{verdict:<7} {:<13} {} {}",
             self.check, self.compared, self.of
@@ -81,6 +96,7 @@ impl Findings {
         json!({
             "check": self.check,
             "sound": self.is_sound(),
+            "skipped": self.skipped,
             "compared": self.compared,
             "of": self.of,
             "fault_count": self.fault_count,
@@ -104,5 +120,10 @@ mod tests {
         assert_eq!(lines[0], "FAILED  borders       40 borders");
         assert_eq!(lines[MOST_TOLD + 1].trim(), "and 5 more");
         assert_eq!(findings.as_json()["fault_count"], 25);
+        let skipped = Findings::skipped("heights", "heights", "they need a file");
+        assert_eq!(
+            skipped.lines(),
+            ["skipped heights       0 heights; they need a file"]
+        );
     }
 }

@@ -6,14 +6,19 @@
 
 mod checks;
 mod findings;
+mod nodes;
+mod source;
 
 use super::cli::VerifyArgs;
 use super::{open_world, print};
 use crate::error::{Error, Result};
-use crate::world::World;
+use crate::world::{StoredHeights, World};
 use checks::Contents;
 use findings::Findings;
 use serde_json::{Value, json};
+
+/// Why checks are skipped that compare with samples.
+const NEEDS_SOURCE: &str = "the world stores heights at nodes only; --source with the file it was compiled from checks this";
 
 pub fn run(args: &VerifyArgs) -> Result<()> {
     let world = open_world(args.world.as_deref())?;
@@ -32,19 +37,35 @@ fn all_checks(world: &World, args: &VerifyArgs) -> Result<Vec<Findings>> {
     let mut findings = vec![checks::checksums(world)];
     let (decoded, contents) = Contents::read(world);
     findings.push(decoded);
-    let Some(contents) = contents else {
+    let Some(mut contents) = contents else {
         return Ok(findings);
     };
-    findings.push(checks::heights(world, &contents));
+    let at_nodes = world.meta.heights == StoredHeights::Nodes;
+    let path = args.source.as_deref();
+    let taken = path.filter(|_| at_nodes);
+    let taken = taken.map(|path| nodes::take_source(&mut contents, world, path));
+    let taken = taken.transpose()?;
     let surveys = contents.surveys(world);
-    findings.push(checks::bounds(world, &contents, &surveys));
-    findings.push(checks::certificates(world, &contents, &surveys));
+    if contents.is_rebuilt {
+        let names = ["heights", "bounds", "certificates"];
+        findings.extend(names.map(|name| Findings::skipped(name, "patches", NEEDS_SOURCE)));
+    } else {
+        findings.push(match at_nodes {
+            true => nodes::heights(world, &contents),
+            false => checks::heights(world, &contents),
+        });
+        findings.push(checks::bounds(world, &contents, &surveys));
+        findings.push(checks::certificates(world, &contents, &surveys));
+    }
     findings.push(checks::nesting(world, &contents));
     findings.push(checks::borders(world, &surveys));
     findings.push(checks::facts(world, &contents, &surveys));
-    if let Some(path) = &args.source {
-        findings.push(checks::source(world, &contents, path)?);
-    }
+    findings.extend(match (taken, path) {
+        (Some(taken), _) if contents.is_rebuilt => Some(taken),
+        (Some(taken), _) => Some(nodes::source(world, &contents, taken)),
+        (None, Some(path)) => Some(source::source(world, &contents, path)?),
+        (None, None) => None,
+    });
     Ok(findings)
 }
 
