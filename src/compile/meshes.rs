@@ -150,6 +150,10 @@ impl<'a> Meshes<'a> {
                 open.push(touched);
             }
         }
+        // So does this one, where another of its batch raised a corner meanwhile.
+        if settled.corners != self.upper.corners(tile) {
+            open.push(tile);
+        }
         let extent = self.job.tiling.extent();
         open.retain(|tile| tile.min_element() >= 0 && tile.cmplt(extent).all());
         open
