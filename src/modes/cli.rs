@@ -196,7 +196,8 @@ pub struct ImportArgs {
     /// This number in the file is no height
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = finite)]
     pub nodata: Option<f64>,
-    /// Samples without a height: fill (smoothly from their rims) or nearest
+    /// Samples without a height: fill (smoothly from their rims), nearest, or keep: there is no
+    /// ground then, and one sees through
     #[arg(long, value_name = "HOW", default_value = "fill")]
     pub voids: VoidFill,
     /// Use only these samples
@@ -324,7 +325,9 @@ Examples:
   highfell export nice.hfw --level 1 --region 4,4,7,9 -o slope.ply
   highfell export nice.hfw --heights nice.tif
 
-Meshes are in metres: x east, y up, z south, from the source's north-west sample.")]
+Meshes are in metres: x east, y up, z south, from the source's north-west sample. Where voids were
+kept, a triangle is left out when all cells of its level's lattice that it covers are without
+ground; heights there are written as a number that the file declares to be none.")]
 pub struct ExportArgs {
     /// World file
     pub world: PathBuf,

@@ -236,6 +236,9 @@ fn report(meta: &Meta, output: &Path) {
     if meta.source.filled > 0 {
         eprintln!("filled {} voids", meta.source.filled);
     }
+    if meta.kept_voids > 0 {
+        eprintln!("kept {} voids", meta.kept_voids);
+    }
     report_exhausted(meta);
     if meta.layout.patch_cells > LARGEST_FLOWN_PATCH {
         eprintln!(

@@ -2,7 +2,7 @@
 
 use super::check_may_write;
 use super::cli::ExportArgs;
-use super::sections::{self, FullHeights};
+use super::sections::{self, FullGround, FullHeights};
 use crate::error::{Error, Result};
 use crate::export::MeshFormat;
 use crate::export::geotiff::{self, SampleType};
@@ -102,7 +102,8 @@ fn surface(world: &World, level: u8, area: [u32; 4], args: &ExportArgs) -> Resul
             record: section.patch(key),
             heights: &section.heights,
         };
-        builder.add(key, patch);
+        let cells = section.patch_cells(key, layout.lattice_cells(level));
+        builder.add(key, patch, cells.as_ref());
     }
     Ok(builder.finish())
 }
@@ -135,8 +136,10 @@ fn export_heights(world: &World, output: &Path, args: &ExportArgs) -> Result<()>
     if let Some(error) = errors.into_iter().next() {
         return Err(bad(error));
     }
-    let (map, meta) = (heights.finish(), &world.meta);
-    write_beside(output, |out| geotiff::write(&map, meta, out))?;
+    let (FullGround { map, absent }, meta) = (heights.finish(), &world.meta);
+    write_beside(output, |out| {
+        geotiff::write(&map, absent.as_deref(), meta, out)
+    })?;
     if !args.quiet {
         let kind = SampleType::of(meta.height_range, meta.height_step_m);
         eprintln!(

@@ -9,6 +9,7 @@
 //! them all exactly: in `f32` as long as they stay below 2^24, which is nearly always and fastest,
 //! else in `i64`.
 
+use super::absent::present_runs;
 use super::detail;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
@@ -39,6 +40,8 @@ pub struct TileGround {
     plain: bool,
     /// How much detail is asked for at each sample, empty where none is.
     greys: Vec<u8>,
+    /// Which samples are kept voids, empty where none is.
+    absent: Vec<bool>,
     metric: Metric,
 }
 
@@ -81,11 +84,20 @@ impl TileGround {
             exact_shift,
             coastal,
             greys,
+            absent: Vec::new(),
             metric: rules.metric,
         }
     }
 
-    /// Lowest and highest present sample of a square; none where it lies beyond the source.
+    /// Of the samples at all vertices these are absent: they count as no errors.
+    pub fn leave_out(mut self, absent: Vec<bool>) -> Self {
+        self.plain = false;
+        self.absent = absent;
+        self
+    }
+
+    /// Lowest and highest sample of a square, kept voids' heights among them: what is drawn reaches
+    /// from present samples to those beside them. None where it lies beyond the source.
     pub fn range(&self, corner: IVec2, size: i32) -> Option<[i32; 2]> {
         let end = (corner + size).min(self.last);
         if corner.cmpgt(end).any() {
@@ -279,7 +291,17 @@ impl TileGround {
         let count = rows.count.min(self.last.y - rows.start.y + 1);
         for _ in 0..count {
             let some = samples.min(present);
-            if some > 0 && !visit(first..first + some as usize, plane) {
+            let row = first..first + some.max(0) as usize;
+            let go_on = if self.absent.is_empty() {
+                some <= 0 || visit(row, plane)
+            } else {
+                let mut runs = present_runs(&self.absent[row]);
+                runs.all(|run| {
+                    let start = plane + scan.slope_x * run.start as i64;
+                    visit(first + run.start..first + run.end, start)
+                })
+            };
+            if !go_on {
                 return;
             }
             plane += row_step;

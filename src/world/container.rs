@@ -30,17 +30,19 @@ pub enum ChunkKind {
     Topology,
     Heights,
     Live,
+    Coverage,
     Imagery,
     Materials,
     Horizons,
     Normals,
 }
 
-const KINDS: [(ChunkKind, [u8; 4]); 8] = [
+const KINDS: [(ChunkKind, [u8; 4]); 9] = [
     (ChunkKind::Meta, *b"META"),
     (ChunkKind::Heights, *b"HGTS"),
     (ChunkKind::Topology, *b"TOPO"),
     (ChunkKind::Live, *b"LIVE"),
+    (ChunkKind::Coverage, *b"COVR"),
     (ChunkKind::Imagery, *b"IMGE"),
     (ChunkKind::Materials, *b"MATL"),
     (ChunkKind::Horizons, *b"HRZN"),

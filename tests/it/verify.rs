@@ -47,6 +47,7 @@ fn a_sound_world_passes_and_every_check_compared_something() {
             "checksums",
             "sections",
             "heights",
+            "coverage",
             "bounds",
             "certificates",
             "nesting",

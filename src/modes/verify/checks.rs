@@ -2,8 +2,8 @@
 
 use super::findings::Findings;
 use crate::error::Result;
-use crate::import::{self, ImportOptions};
-use crate::modes::sections::{self, FullHeights};
+use crate::import::{self, ImportOptions, VoidFill};
+use crate::modes::sections::{self, FullGround, FullHeights};
 use crate::source::Source;
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::{Measurer, Metric};
@@ -15,6 +15,8 @@ use std::path::Path;
 /// Everything of a world but its coarse heights.
 pub struct Contents {
     map: HeightMap,
+    /// Which samples are kept voids, where the world has any.
+    absent: Option<Vec<bool>>,
     /// By level, row by row.
     records: Vec<Vec<PatchRecord>>,
 }
@@ -57,8 +59,10 @@ impl Contents {
             }
         }
         let whole = |level: Vec<Option<PatchRecord>>| level.into_iter().flatten().collect();
+        let FullGround { map, absent } = heights.finish();
         let contents = Contents {
-            map: heights.finish(),
+            map,
+            absent,
             records: records.into_iter().map(whole).collect(),
         };
         (findings, Some(contents))
@@ -68,12 +72,34 @@ impl Contents {
         &self.records[key.level as usize][index(layout, key)]
     }
 
+    /// How many samples are kept voids.
+    pub fn absent_count(&self) -> u64 {
+        let absent = self.absent.iter().flatten();
+        absent.filter(|absent| **absent).count() as u64
+    }
+
+    /// Whether any sample of a closed square is present, as far as the source goes.
+    pub fn any_present(&self, corner: [u32; 2], size: u32) -> bool {
+        let Some(absent) = &self.absent else {
+            return true;
+        };
+        let end = |at: u32, samples: u32| (at + size).min(samples - 1) as usize;
+        let columns = corner[0] as usize..=end(corner[0], self.map.width);
+        let rows = corner[1] as usize..=end(corner[1], self.map.height);
+        let width = self.map.width as usize;
+        rows.into_iter().any(|z| {
+            let row = &absent[z * width..][columns.clone()];
+            row.iter().any(|absent| !absent)
+        })
+    }
+
     /// What every patch really is, by level and row by row.
     pub fn surveys(&self, world: &World) -> Vec<Vec<Survey>> {
         let meta = &world.meta;
         let metric: Metric = meta.metric.parse().unwrap_or_default();
         let sea_level = meta.sea_level_m.map(|sea| sea / meta.height_step_m);
-        let measurer = Measurer::new(&self.map, metric, sea_level);
+        let measurer =
+            Measurer::new(&self.map, metric, sea_level).leave_out(self.absent.as_deref());
         let unit = metric.unit(meta.height_step_m, meta.spacing_m);
         let level = |(facts, level): (&LevelMeta, u8)| {
             let threshold = facts.threshold / unit;
@@ -346,6 +372,20 @@ pub fn source(world: &World, contents: &Contents, path: &Path) -> Result<Finding
     }
     findings.compared(map.heights.len() as u64);
     findings.note(format!("each in steps of {} m", meta.height_step_m));
+    let absent = source.ground.absent(source.ground.area())?;
+    let is_absent = |all: &Option<Vec<bool>>, at: usize| all.as_ref().is_some_and(|all| all[at]);
+    let differs = |&at: &usize| is_absent(&absent, at) != is_absent(&contents.absent, at);
+    for at in (0..map.heights.len()).filter(differs) {
+        let (x, z) = (at % map.width as usize, at / map.width as usize);
+        findings.fault(format!(
+            "sample {x},{z}: kept as a void only in {}",
+            if is_absent(&absent, at) {
+                path.display().to_string()
+            } else {
+                world.name.clone()
+            }
+        ));
+    }
     let pairs = map.heights.iter().zip(&found.heights).enumerate();
     for (at, (&stored, &found)) in pairs.filter(|(_, (stored, found))| stored != found) {
         let (x, z) = (at % map.width as usize, at / map.width as usize);
@@ -363,6 +403,11 @@ fn load_like(world: &World, path: &Path) -> Result<Source> {
     let meta = &world.meta;
     let mut options = ImportOptions {
         spacing_m: Some(meta.spacing_m),
+        voids: if meta.kept_voids > 0 {
+            VoidFill::Keep
+        } else {
+            VoidFill::Smooth
+        },
         ..Default::default()
     };
     let plain = import::load(path, &options)?;

@@ -5,6 +5,7 @@
 //! nothing. What cannot be read cannot be checked, so damaged chunks end the list early.
 
 mod checks;
+mod coverage;
 mod findings;
 
 use super::cli::VerifyArgs;
@@ -36,6 +37,7 @@ fn all_checks(world: &World, args: &VerifyArgs) -> Result<Vec<Findings>> {
         return Ok(findings);
     };
     findings.push(checks::heights(world, &contents));
+    findings.push(coverage::check(world, &contents));
     let surveys = contents.surveys(world);
     findings.push(checks::bounds(world, &contents, &surveys));
     findings.push(checks::certificates(world, &contents, &surveys));
