@@ -3,8 +3,8 @@
 //! A pixel without ground is a hole when its ray, having come from above the ground, passes over
 //! present ground below the heights less the largest stored error that was drawn: no mesh within
 //! that error of the heights can let it through. A ray that enters under the ground through the
-//! cut edge of the world sees the world's underside, which is no hole; nor is one that came through
-//! a kept void, or might have: a cell with an absent corner decides nothing.
+//! cut edge of the world sees the world's underside, which is no hole; nor does one that goes
+//! through a kept void, or might: over a cell with an absent corner only what stays above it counts.
 //!
 //! Heights of a cell are taken as the lowest (or, for the start, the highest) of its corners, so
 //! a verdict does not depend on how the cell is triangulated.
@@ -112,11 +112,15 @@ impl HoleTest {
                 return ControlFlow::Continue(());
             }
             ray.walk(1.0, from, to, |x, z, from, to| {
+                let (low, high) = self.cell(x, z);
                 if self.is_open(x, z) {
                     doubtful = true;
-                    return ControlFlow::Continue(());
+                    return if ray.lowest(from, to) < high + error {
+                        ControlFlow::Break(false)
+                    } else {
+                        ControlFlow::Continue(())
+                    };
                 }
-                let (low, high) = self.cell(x, z);
                 if std::mem::take(&mut doubtful) && ray.at(from).y < high + error {
                     return ControlFlow::Break(false);
                 }

@@ -104,8 +104,9 @@ fn ancestors(tiling: &Tiling, root: Triangle) -> Vec<Triangle> {
 
 /// Measures the samples of a tile against triangles wider than it. `window` starts at the tile's
 /// north-west corner and holds samples of the source only, one row and column less than the tile's
-/// vertices where the source goes on; `absent` says which of them are kept voids; `greys` of a detail mask lie in a square as wide as the
-/// window's longer side; `corner` gives the height at a tile corner.
+/// vertices where the source goes on; `absent` says which of them are kept voids; `greys` of a
+/// detail mask lie in a square as wide as the window's longer side; `corner` gives the height at a
+/// tile corner.
 pub fn tally(
     tiling: &Tiling,
     tile: IVec2,

@@ -51,7 +51,9 @@ fn examine(world: &World, contents: &Contents, section: &Section) -> (u64, Vec<S
     if contents.absent_count() > 0 {
         let (cells, wrong) = wrong_cell(world, contents, section);
         compared += cells;
-        faults.extend(wrong.map(|[x, z]| format!("the cell at sample {x},{z}")));
+        faults.extend(wrong.map(|[x, z]| {
+            format!("the cell at sample {x},{z} is present or absent and should be the other")
+        }));
     }
     (compared, faults)
 }
