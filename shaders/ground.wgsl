@@ -7,9 +7,12 @@
 @group(1) @binding(1) var normal_sampler: sampler;
 @group(1) @binding(2) var<storage, read> pulled_vertices: array<u32>;
 @group(1) @binding(3) var<storage, read> pulled_indices: array<u32>;
+@group(1) @binding(4) var coverage: texture_2d<u32>;
 
 // Patches at the border of the source are cut along it.
 override CUT: bool = false;
+// Patches with kept voids are cut where their level's cells have no ground.
+override VOIDS: bool = false;
 
 // One drawn patch; the layout of `PatchInstance` in src/render/ground.rs.
 struct Patch {
@@ -41,6 +44,7 @@ struct Ground {
     @location(4) corner: vec3f,
     @location(5) @interpolate(flat) level: u32,
     @location(6) @interpolate(flat) skirt: u32,
+    @location(7) @interpolate(flat) slot: vec2u,
 }
 
 fn ground_vertex(v: Vertex, p: Patch, corner: vec3f) -> Ground {
@@ -69,6 +73,7 @@ fn ground_vertex(v: Vertex, p: Patch, corner: vec3f) -> Ground {
     out.corner = corner;
     out.level = p.level;
     out.skirt = u32(side != 0u);
+    out.slot = p.texel;
     return out;
 }
 
@@ -96,6 +101,13 @@ fn cut(g: Ground) {
         // Skirts along the border itself would stand outside of it.
         let border = any(g.sample < vec2f(0.01)) || any(g.sample > globals.last_sample - 0.01);
         if outside || (g.skirt == 1u && border) {
+            discard;
+        }
+    }
+    if VOIDS {
+        // Texels lie on samples: a cell is where its north-west one lies.
+        let cell = max(vec2i(floor(g.texel - 0.5)), vec2i(g.slot));
+        if textureLoad(coverage, cell, 0).x == 0u {
             discard;
         }
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::world::{FormatError, ReadAt, Spool, World, WorldWriter, container};
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// Opens a world; what is wrong with it comes back in one line that names the file.
@@ -66,6 +66,7 @@ pub fn write_beside(
         .prefix(".highfell-")
         .tempfile_in(folder_of(path))
         .map_err(failed)?;
+    let _unfinished = Unfinished::new(beside.path());
     let mut out = std::io::BufWriter::new(beside.as_file_mut());
     write(&mut out).and_then(|()| out.flush()).map_err(failed)?;
     drop(out);
@@ -78,6 +79,34 @@ fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
+    }
+}
+
+/// Files that are being written; what ends the program removes them.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Names a file as unfinished as long as it lives.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(path: &Path) -> Self {
+        UNFINISHED.lock().expect(UNPOISONED).push(path.to_owned());
+        Unfinished(path.to_owned())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let mut all = UNFINISHED.lock().expect(UNPOISONED);
+        all.retain(|path| *path != self.0);
+    }
+}
+
+/// For a program that is about to be ended: no half file stays behind.
+pub fn remove_unfinished() {
+    for path in UNFINISHED.lock().expect(UNPOISONED).drain(..) {
+        // What cannot be removed cannot be helped any more.
+        let _ = std::fs::remove_file(path);
     }
 }
 

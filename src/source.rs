@@ -4,7 +4,8 @@ use crate::error::Result;
 use crate::terrain::height_map::HeightMap;
 use crate::world::SourceInfo;
 
-/// A source of heights: metres, integers, no voids.
+/// A source of heights: metres, integers, and a height everywhere; where voids are kept, samples
+/// can be absent all the same.
 #[derive(Debug)]
 pub struct Source {
     pub ground: Box<dyn Ground>,
@@ -29,15 +30,31 @@ pub trait Ground: std::fmt::Debug + Send + Sync {
     /// The heights of a part; errors when they lie in a file that cannot be read.
     fn read(&self, area: Area) -> Result<HeightMap>;
 
+    /// How many samples are absent: they have heights that continue those round them, but there
+    /// is no ground.
+    fn absent_count(&self) -> u64 {
+        0
+    }
+
+    /// Which samples of a part are absent, row by row; none where all are present.
+    fn absent(&self, _: Area) -> Result<Option<Vec<bool>>> {
+        Ok(None)
+    }
+
     /// All heights: as many bytes as four times the samples.
     fn whole(&self) -> Result<HeightMap> {
+        self.read(self.area())
+    }
+
+    /// The whole rectangle.
+    fn area(&self) -> Area {
         let [width, height] = self.size();
-        self.read(Area {
+        Area {
             x: 0,
             z: 0,
             width,
             height,
-        })
+        }
     }
 }
 

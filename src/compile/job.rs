@@ -61,6 +61,15 @@ impl Job<'_> {
     /// The samples of a tile's own square: its south and east border are the neighbours', unless
     /// the source ends there.
     pub fn own_samples(&self, tile: IVec2) -> Result<HeightMap> {
+        self.source.ground.read(self.own_area(tile))
+    }
+
+    /// Which of them are kept voids; none where no one is.
+    pub fn own_absent(&self, tile: IVec2) -> Result<Option<Vec<bool>>> {
+        self.source.ground.absent(self.own_area(tile))
+    }
+
+    fn own_area(&self, tile: IVec2) -> Area {
         let origin = tile * self.tiling.side;
         let present = self.tiling.present();
         let last = self.tiling.last_sample(tile);
@@ -71,12 +80,12 @@ impl Job<'_> {
                 self.tiling.side
             }
         };
-        self.source.ground.read(Area {
+        Area {
             x: origin.x as u32,
             z: origin.y as u32,
             width: count(tile.x, present.x, last.x) as u32,
             height: count(tile.y, present.y, last.y) as u32,
-        })
+        }
     }
 
     /// The ground of a tile; none where it is absent.
@@ -87,7 +96,28 @@ impl Job<'_> {
         let heights = self.window(tile, 0)?;
         let greys = self.greys(tile, self.tiling.side + 1).unwrap_or_default();
         let last = self.tiling.last_sample(tile);
-        Ok(Some(TileGround::new(&heights, greys, last, &self.rules)))
+        let ground = TileGround::new(&heights, greys, last, &self.rules);
+        Ok(Some(match self.absent(tile)? {
+            Some(absent) => ground.leave_out(absent),
+            None => ground,
+        }))
+    }
+
+    /// Which samples at a tile's vertices are absent, those beyond the source among them; none
+    /// where no sample is a kept void.
+    pub fn absent(&self, tile: IVec2) -> Result<Option<Vec<bool>>> {
+        let origin = tile * self.tiling.side;
+        let side = self.tiling.side as usize + 1;
+        let inside = self.inside(origin, side as i32);
+        let Some(absent) = self.source.ground.absent(inside)? else {
+            return Ok(None);
+        };
+        let mut all = vec![true; side * side];
+        let rows = absent.chunks(inside.width as usize);
+        for (row, absent) in all.chunks_mut(side).zip(rows) {
+            row[..absent.len()].copy_from_slice(absent);
+        }
+        Ok(Some(all))
     }
 
     /// The detail mask over a square from a tile's north-west corner, if there is a mask.
@@ -106,16 +136,10 @@ impl Job<'_> {
 
     /// A square of samples; beyond the source its edge goes on.
     fn square(&self, origin: IVec2, side: i32) -> Result<HeightMap> {
-        let [columns, rows] = self.source.ground.size().map(|n| n as i32);
-        let last = ivec2(columns, rows) - 1;
-        let first = origin.clamp(IVec2::ZERO, last);
-        let end = (origin + side - 1).clamp(IVec2::ZERO, last);
-        let inside = self.source.ground.read(Area {
-            x: first.x as u32,
-            z: first.y as u32,
-            width: (end.x - first.x + 1) as u32,
-            height: (end.y - first.y + 1) as u32,
-        })?;
+        let inside = self.inside(origin, side);
+        let first = ivec2(inside.x as i32, inside.z as i32);
+        let end = first + ivec2(inside.width as i32, inside.height as i32) - 1;
+        let inside = self.source.ground.read(inside)?;
         if inside.width as i32 == side && inside.height as i32 == side {
             return Ok(inside);
         }
@@ -136,6 +160,20 @@ impl Job<'_> {
             height: side as u32,
             heights,
         })
+    }
+
+    /// The samples of a square that the source has.
+    fn inside(&self, origin: IVec2, side: i32) -> Area {
+        let [columns, rows] = self.source.ground.size().map(|n| n as i32);
+        let last = ivec2(columns, rows) - 1;
+        let first = origin.clamp(IVec2::ZERO, last);
+        let end = (origin + side - 1).clamp(IVec2::ZERO, last);
+        Area {
+            x: first.x as u32,
+            z: first.y as u32,
+            width: (end.x - first.x + 1) as u32,
+            height: (end.y - first.y + 1) as u32,
+        }
     }
 }
 

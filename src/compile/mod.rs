@@ -6,6 +6,7 @@
 //! lies in spools. Every result is put in its place by its key, so the bytes do not depend on the
 //! number of cores.
 
+mod cover;
 mod facts;
 mod job;
 mod live;
@@ -207,6 +208,7 @@ fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<L
         sea_level_m: options.sea_level_m,
         metric: options.metric.name().into(),
         live_factor: options.live.then(|| factor(options.metric)),
+        kept_voids: source.ground.absent_count(),
         levels,
         source: source.info.clone(),
     }
@@ -230,8 +232,10 @@ fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::{Area, Ground};
     use crate::terrain::height_map::HeightMap;
-    use crate::terrain::measure::measure;
+    use crate::terrain::leaves::visit_leaves;
+    use crate::terrain::measure::{Measurer, Task, measure};
     use crate::terrain::triangle::Triangle;
     use crate::world::{HeightGrid, PatchKey, SectionKey, SourceInfo, World};
     use std::sync::Arc;
@@ -504,6 +508,129 @@ mod tests {
                 .iter()
                 .all(|level| level.vertices <= level.triangles / 2 + 2 * 20_000)
         );
+    }
+
+    /// Ground of which a part is absent.
+    #[derive(Debug)]
+    struct Holed {
+        map: HeightMap,
+        absent: Vec<bool>,
+    }
+
+    impl Ground for Holed {
+        fn size(&self) -> [u32; 2] {
+            Ground::size(&self.map)
+        }
+
+        fn range(&self) -> (i32, i32) {
+            self.map.range()
+        }
+
+        fn summit(&self) -> [u32; 2] {
+            self.map.summit()
+        }
+
+        fn read(&self, area: Area) -> Result<HeightMap> {
+            self.map.read(area)
+        }
+
+        fn absent_count(&self) -> u64 {
+            self.absent.iter().filter(|absent| **absent).count() as u64
+        }
+
+        fn absent(&self, area: Area) -> Result<Option<Vec<bool>>> {
+            let width = self.map.width;
+            let rows = area.z..area.z + area.height;
+            let places = rows.flat_map(|z| (area.x..area.x + area.width).map(move |x| (x, z)));
+            let absent: Vec<bool> = places
+                .map(|(x, z)| self.absent[(z * width + x) as usize])
+                .collect();
+            Ok(absent.contains(&true).then_some(absent))
+        }
+    }
+
+    fn holed(width: u32, height: u32, is_absent: impl Fn(u32, u32) -> bool) -> (Source, Vec<bool>) {
+        let source = source(width, height);
+        let places = (0..width * height).map(|i| (i % width, i / width));
+        let absent: Vec<bool> = places.map(|(x, z)| is_absent(x, z)).collect();
+        let ground = Box::new(Holed {
+            map: source.ground.whole().unwrap(),
+            absent: absent.clone(),
+        });
+        (Source { ground, ..source }, absent)
+    }
+
+    #[test]
+    fn kept_voids_are_absent_at_every_level_and_count_as_no_error() {
+        let single = |x: u32, z: u32| (x * 31 + z * 17).is_multiple_of(11) && x > 560;
+        let (source, absent) = holed(643, 310, |x, z| {
+            (90..330).contains(&x) && z > 70 || single(x, z)
+        });
+        let map = source.ground.whole().unwrap();
+        for (patch_cells, levels, lattice_bias) in [(8, None, 1), (128, None, 0), (64, Some(1), 1)]
+        {
+            let options = CompileOptions {
+                patch_cells,
+                levels,
+                lattice_bias,
+                sea_level_m: Some(0.0),
+                ..Default::default()
+            };
+            let world = World::open(Box::new(bytes(&source, &options)), "test").unwrap();
+            let layout = world.meta.layout;
+            assert_eq!(layout.stream_levels > 0, levels.is_none());
+            assert_eq!(world.meta.kept_voids, source.ground.absent_count());
+            let measurer = Measurer::new(&map, Metric::Max, None).leave_out(Some(&absent));
+            let any_present = |corner: [u32; 2], size: u32| {
+                let end = [0, 1].map(|axis| (corner[axis] + size).min([642, 309][axis]));
+                (corner[1]..=end[1])
+                    .any(|z| (corner[0]..=end[0]).any(|x| !absent[(z * 643 + x) as usize]))
+            };
+            let (mut cells, mut absent_patches) = (0, 0);
+            walk(&world, |section| {
+                let level = section.key.level;
+                let [x0, z0, x1, z1] = section.area;
+                let size = layout.patch_size(level);
+                let (stride, n) = (layout.stride(level), layout.lattice_cells(level));
+                for key in (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(level, x, z)))
+                {
+                    let corner = [key.x * size, key.z * size];
+                    let record = section.patch(key);
+                    assert_eq!(record.absent, !any_present(corner, size), "{key}");
+                    absent_patches += u32::from(record.absent);
+                    let mut error = 0.0f64;
+                    visit_leaves(&layout, key, &record.trees, |triangle| {
+                        let limit = f64::INFINITY;
+                        let found = measurer.measure(&Task { triangle, limit });
+                        error = error.max(found.error * 0.5);
+                    });
+                    assert!(
+                        (record.error_m as f64 - error).abs() <= error * 1e-6,
+                        "{key}"
+                    );
+                    let stored = section.patch_cells(key, n);
+                    for (x, z) in (0..n).flat_map(|z| (0..n).map(move |x| (x, z))) {
+                        let at = [corner[0] + x * stride, corner[1] + z * stride];
+                        if at[0] < 642 && at[1] < 309 {
+                            let present = stored.as_ref().is_none_or(|own| own.is_present(x, z));
+                            assert_eq!(present, any_present(at, stride), "{key}: {x}, {z}");
+                            cells += u32::from(!present);
+                        }
+                    }
+                }
+            });
+            assert!(cells > 10_000, "{cells}");
+            assert!(absent_patches > 0 || patch_cells > 64, "{patch_cells}");
+        }
+    }
+
+    #[test]
+    fn ground_without_kept_voids_compiles_as_ever() {
+        let (whole, _) = holed(200, 100, |_, _| false);
+        let options = CompileOptions::default();
+        let world = bytes(&source(200, 100), &options);
+        assert!(bytes(&whole, &options) == world);
+        assert!(!world.windows(4).any(|tag| tag == b"COVR"));
     }
 
     #[test]

@@ -75,12 +75,14 @@ pub fn survey(job: &Job) -> Result<(Tallies, CoarseHeights)> {
     let coarse = Mutex::new(CoarseHeights::new(job));
     job.present_tiles().into_par_iter().try_for_each(|tile| {
         let window = job.own_samples(tile)?;
+        let absent = job.own_absent(tile)?;
         let greys = job.greys(tile, window.width.max(window.height) as i32);
         let corner = |corner| corners[&corner];
         let found = tally(
             &job.tiling,
             tile,
             &window,
+            absent.as_deref(),
             greys.as_deref(),
             &job.rules,
             corner,

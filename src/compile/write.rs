@@ -1,5 +1,6 @@
 //! The third step: what the meshes say of every patch, and the heights, packed by section.
 
+use super::cover::Cover;
 use super::facts::Facts;
 use super::job::{Job, usage};
 use super::meshes::Meshes;
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::terrain::tile_ground::TileGround;
 use crate::terrain::trees::{self, Piece, TileTrees, record, upper_trees};
 use crate::world::layout::APRON;
-use crate::world::{PatchKey, PatchRecord, SectionKey, StoredHeights, WorldWriter};
+use crate::world::{PatchKey, PatchRecord, SectionKey, StoredHeights, WorldWriter, coverage};
 use glam::{IVec2, ivec2};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -99,7 +100,12 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
         let p = sample - corner;
         window.heights[p.y as usize * window.width as usize + p.x as usize]
     };
+    let mut cover = Cover::of_tile(job, place)?;
     for level in 0..=job.tiling.level {
+        let cells = job.tiling.side as u32 / layout.stride(level);
+        if let Some(cover) = cover.as_mut().filter(|_| level > 0) {
+            cover.climb(layout.stride(level), [cells; 2]);
+        }
         let keys = job.tiling.patches_of(place, level);
         let mut records = Vec::with_capacity(keys.len());
         for &key in &keys {
@@ -109,7 +115,12 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
                 .remove(&key)
                 .expect("every present patch was walked");
             let rim_edges = halves.iter().map(|half| half.rim_edges).sum();
-            let record = record(halves, bounds, job.source.step_m);
+            let first = keys[0];
+            let absent = |cover: &Cover| {
+                cover.is_absent(key, [first.x, first.z], layout.lattice_cells(level))
+            };
+            let mut record = record(halves, bounds, job.source.step_m);
+            record.absent = cover.as_ref().is_some_and(absent);
             left.facts[level as usize].count(&record, rim_edges);
             records.push(record);
         }
@@ -126,6 +137,9 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
         add_heights(job, section, height, writer)?;
+        if let Some(cover) = &cover {
+            cover.write(section, writer)?;
+        }
     }
     left.bounds.retain(|key, _| key.level == job.tiling.level);
     Ok(left)
@@ -172,9 +186,13 @@ fn write_global(
 ) -> Result<Vec<Vec<PatchRecord>>> {
     let layout = &job.tiling.layout;
     let mut global = Vec::new();
+    let mut cover = Cover::of_repository(job)?;
     for level in layout.stream_levels..layout.levels {
         let section = SectionKey { level, x: 0, z: 0 };
-        let records: Vec<PatchRecord> = if level <= job.tiling.level {
+        if let Some(cover) = cover.as_mut().filter(|_| level > layout.stream_levels) {
+            cover.climb(layout.stride(level), coverage::size(layout, section));
+        }
+        let mut records: Vec<PatchRecord> = if level <= job.tiling.level {
             let records = &mut gathered.records;
             let take = |key| {
                 records
@@ -191,6 +209,12 @@ fn write_global(
                 &mut facts[level as usize],
             )
         };
+        if let Some(cover) = &cover {
+            for (key, record) in layout.keys(level).zip(&mut records) {
+                record.absent = cover.is_absent(key, [0, 0], layout.lattice_cells(level));
+            }
+            cover.write(section, writer)?;
+        }
         writer
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;

@@ -4,7 +4,8 @@
 //! ones, else floats (24 bits of them are finer than half a step of any height that a world can
 //! hold, so with the same step the same heights come back). Deflated in strips; BigTIFF where
 //! 4 GiB might not do. The tags that place the raster are written by hand (OGC GeoTIFF 1.1,
-//! clauses 7 and 8): a tiepoint and a scale, the kind of coordinates, their EPSG code.
+//! clauses 7 and 8): a tiepoint and a scale, the kind of coordinates, their EPSG code. Kept voids
+//! are written as a number that is declared to be no height, as GDAL does.
 
 use crate::terrain::height_map::HeightMap;
 use crate::world::Meta;
@@ -19,6 +20,8 @@ use tiff::tags::Tag;
 const LARGEST_STANDARD_BYTES: u64 = 7 << 29;
 /// What the importer takes for SRTM's void is no height.
 const VOID: i64 = -32768;
+/// An ASCII tag of GDAL's: the number that is no height.
+const NODATA: Tag = Tag::Unknown(42113);
 
 const MODEL_TYPE: u16 = 1024;
 const RASTER_TYPE: u16 = 1025;
@@ -72,16 +75,21 @@ impl SampleType {
     }
 }
 
-/// Writes the full-resolution heights of a world.
-pub fn write(map: &HeightMap, meta: &Meta, out: &mut (impl Write + Seek)) -> Result<()> {
+/// Writes the full-resolution heights of a world; `absent` says which samples are kept voids.
+pub fn write(
+    map: &HeightMap,
+    absent: Option<&[bool]>,
+    meta: &Meta,
+    out: &mut (impl Write + Seek),
+) -> Result<()> {
     let bytes =
         map.heights.len() as u64 * SampleType::of(meta.height_range, meta.height_step_m).bytes();
     let written = if bytes < LARGEST_STANDARD_BYTES {
         TiffEncoder::<_, TiffKindStandard>::new_generic(out)
-            .and_then(|encoder| write_as(encoder, map, meta))
+            .and_then(|encoder| write_as(encoder, map, absent, meta))
     } else {
         TiffEncoder::<_, TiffKindBig>::new_generic(out)
-            .and_then(|encoder| write_as(encoder, map, meta))
+            .and_then(|encoder| write_as(encoder, map, absent, meta))
     };
     written.map_err(Error::other)
 }
@@ -89,6 +97,7 @@ pub fn write(map: &HeightMap, meta: &Meta, out: &mut (impl Write + Seek)) -> Res
 fn write_as<W: Write + Seek, K: TiffKind>(
     encoder: TiffEncoder<W, K>,
     map: &HeightMap,
+    absent: Option<&[bool]>,
     meta: &Meta,
 ) -> TiffResult<()> {
     let step_m = meta.height_step_m;
@@ -97,36 +106,64 @@ fn write_as<W: Write + Seek, K: TiffKind>(
     match SampleType::of(meta.height_range, step_m) {
         SampleType::Int16 => {
             let encoder = encoder.with_predictor(Predictor::Horizontal);
-            write_samples::<GrayI16, _, _>(encoder, map, meta, |height| whole(height) as i16)
+            let samples = Samples::new(map, absent, VOID as i16, |height| whole(height) as i16);
+            write_samples::<GrayI16, _, _>(encoder, samples, meta)
         }
         SampleType::Int32 => {
             let encoder = encoder.with_predictor(Predictor::Horizontal);
-            write_samples::<GrayI32, _, _>(encoder, map, meta, |height| whole(height) as i32)
+            let samples = Samples::new(map, absent, i32::MIN, |height| whole(height) as i32);
+            write_samples::<GrayI32, _, _>(encoder, samples, meta)
         }
-        SampleType::Float32 => write_samples::<Gray32Float, _, _>(encoder, map, meta, |height| {
-            (height as f64 * step_m) as f32
-        }),
+        SampleType::Float32 => {
+            let metres = |height| (height as f64 * step_m) as f32;
+            let samples = Samples::new(map, absent, f32::NAN, metres);
+            write_samples::<Gray32Float, _, _>(encoder, samples, meta)
+        }
+    }
+}
+
+/// What is written, and the number of it that is no height, if there is one.
+struct Samples<T> {
+    size: [u32; 2],
+    samples: Vec<T>,
+    void: Option<T>,
+}
+
+impl<T: Copy> Samples<T> {
+    fn new(map: &HeightMap, absent: Option<&[bool]>, void: T, sample: impl Fn(i32) -> T) -> Self {
+        let mut samples: Vec<T> = map.heights.iter().map(|&height| sample(height)).collect();
+        let voids = samples.iter_mut().zip(absent.into_iter().flatten());
+        voids
+            .filter(|(_, absent)| **absent)
+            .for_each(|(sample, _)| *sample = void);
+        Samples {
+            size: [map.width, map.height],
+            samples,
+            void: absent.map(|_| void),
+        }
     }
 }
 
 fn write_samples<C: ColorType, W: Write + Seek, K: TiffKind>(
     mut encoder: TiffEncoder<W, K>,
-    map: &HeightMap,
+    samples: Samples<C::Inner>,
     meta: &Meta,
-    sample: impl Fn(i32) -> C::Inner,
 ) -> TiffResult<()>
 where
     [C::Inner]: TiffValue,
+    C::Inner: std::fmt::Display,
 {
-    let mut image = encoder.new_image::<C>(map.width, map.height)?;
+    let mut image = encoder.new_image::<C>(samples.size[0], samples.size[1])?;
     let place = Place::of(meta);
     let tags = image.encoder();
     tags.write_tag(Tag::ModelPixelScaleTag, &place.scale[..])?;
     tags.write_tag(Tag::ModelTiepointTag, &place.tiepoint[..])?;
     tags.write_tag(Tag::GeoKeyDirectoryTag, &place.directory()[..])?;
+    if let Some(void) = &samples.void {
+        tags.write_tag(NODATA, void.to_string().to_lowercase().as_str())?;
+    }
     // At once: strips written one by one would not be compressed.
-    let samples: Vec<C::Inner> = map.heights.iter().map(|&height| sample(height)).collect();
-    image.write_data(&samples)
+    image.write_data(&samples.samples)
 }
 
 /// Where the raster lies on the map.

@@ -63,7 +63,7 @@ fn fill_within(
     let frame = Frame::about(runs, size, most_cells);
     let mut values = blocks(&frame, runs, size, read)?;
     match way {
-        VoidFill::Smooth => membrane::fill(frame.width, frame.height, &mut values),
+        VoidFill::Smooth | VoidFill::Keep => membrane::fill(frame.width, frame.height, &mut values),
         VoidFill::Nearest => nearest::fill(frame.width, &mut values),
     }
     Ok(Filled { frame, values })

@@ -11,7 +11,7 @@ use super::holes::Grouped;
 use super::ingest::{Ingested, Progress};
 use super::lint::{self, Lint, Warning};
 use super::numbers::{Kind, Numbers};
-use super::options::ImportOptions;
+use super::options::{ImportOptions, VoidFill};
 use super::raster::Head;
 use super::store::Store;
 use super::{geo, quantise, resample};
@@ -71,7 +71,11 @@ pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) ->
     let info = SourceInfo {
         files: ingested.files.clone(),
         voids,
-        filled: voids,
+        filled: if options.voids == VoidFill::Keep {
+            0
+        } else {
+            voids
+        },
         min_m,
         max_m,
         crs: georef.and_then(|g| g.crs.clone()),
@@ -161,7 +165,7 @@ impl Judged {
             let area = samples.store.whole();
             samples.store.write(area, Numbers::F64(grid.samples))?;
         }
-        let ground = heights::finish(samples, &holes, units, options, progress)?;
+        let ground = heights::finish(samples, holes, units, options, progress)?;
         let source = Source {
             ground: Box::new(ground),
             step_m,
@@ -204,7 +208,7 @@ impl Line {
 mod tests {
     use super::super::grid::Grid;
     use super::super::ingest;
-    use super::super::options::{Crop, VoidFill};
+    use super::super::options::Crop;
     use super::*;
 
     fn grid(samples: &[f64], integer: bool) -> Grid {
@@ -323,6 +327,37 @@ mod tests {
             assert_eq!(source.spacing_m, [3.0, 4.0]);
         }
         assert!(finish_with(&[f64::NAN; 4], true, ImportOptions::default()).is_err());
+    }
+
+    #[test]
+    fn kept_voids_have_heights_and_are_absent() {
+        let keep = |samples: &[f64]| {
+            let voids = VoidFill::Keep;
+            finish_with(
+                samples,
+                true,
+                ImportOptions {
+                    voids,
+                    ..Default::default()
+                },
+            )
+        };
+        let source = keep(&[f64::NAN, 1.0, 1.0, 7.0, 7.0, f64::NAN]).unwrap();
+        assert_eq!(source.ground.whole().unwrap().heights[0], 1);
+        assert_eq!((source.info.voids, source.info.filled), (2, 0));
+        assert_eq!(source.ground.absent_count(), 2);
+        let absent = source.ground.absent(source.ground.area()).unwrap();
+        assert_eq!(absent, Some(vec![true, false, false, false, false, true]));
+        assert_eq!(source.ground.summit(), [1, 1]);
+        assert!(keep(&[f64::NAN; 4]).is_err());
+        let options = ImportOptions {
+            voids: VoidFill::Keep,
+            resample_m: Some(10.0),
+            ..Default::default()
+        };
+        assert!(finish_with(&[1.0; 4], true, options.clone()).is_ok());
+        let message = options.check().unwrap_err().to_string();
+        assert!(message.contains("--voids fill"), "{message}");
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! The last step: samples become the integer heights of a world, and holes are filled.
+//! The last step: samples become the integer heights of a world, and holes are filled; those that
+//! are kept too, so that every mesh has heights to lie on.
 //!
 //! Whole numbers that are heights already stay where they are; others are turned into a store of
 //! their own. Either way the samples are read once more at most, band by band.
 
 use super::fill;
 use super::grid::Grid;
-use super::holes::{Grouped, Run};
+use super::holes::{Grouped, Run, Voids};
 use super::ingest::Progress;
 use super::lint::Warning;
 use super::numbers::{Kind, Number, Numbers, each_kind};
@@ -45,7 +46,7 @@ pub(super) struct Samples {
 /// Heights without holes.
 pub(super) fn finish(
     samples: Samples,
-    holes: &Grouped,
+    holes: Grouped,
     units: Units,
     options: &ImportOptions,
     progress: &mut Progress,
@@ -58,9 +59,10 @@ pub(super) fn finish(
             store: samples.store,
             range,
             summit: samples.summit,
+            kept: Voids::default(),
         };
-        fill_holes(&mut ground, None, holes, units, way)?;
-        return Ok(ground);
+        fill_holes(&mut ground, None, &holes, units, way)?;
+        return Ok(ground.keeping(holes, way));
     }
     let fits = i16::try_from(range.0).is_ok() && i16::try_from(range.1).is_ok();
     let kind = if fits { Kind::I16 } else { Kind::I32 };
@@ -69,6 +71,7 @@ pub(super) fn finish(
         store: Store::new(size, kind, &options.shelf())?,
         range,
         summit: [u32::MAX; 2],
+        kept: Voids::default(),
     };
     for band in samples.store.bands() {
         let numbers = samples.store.read(band)?;
@@ -76,8 +79,8 @@ pub(super) fn finish(
         ground.store.write(band, heights)?;
         progress.add(numbers.len())?;
     }
-    fill_holes(&mut ground, Some(&samples.store), holes, units, way)?;
-    Ok(ground)
+    fill_holes(&mut ground, Some(&samples.store), &holes, units, way)?;
+    Ok(ground.keeping(holes, way))
 }
 
 impl StoredGround {
@@ -98,12 +101,23 @@ impl StoredGround {
         }
     }
 
-    fn put(&mut self, run: &Run, heights: Vec<i32>) -> Result<()> {
+    /// Holes that are filled can be the first of the highest.
+    fn note_filled(&mut self, run: &Run, heights: &[i32]) {
         if let Some(first) = heights.iter().position(|height| *height == self.range.1) {
             let [x, z] = self.summit;
             let (z, x) = (z, x).min((run.z, run.x0 + first as u32));
             self.summit = [x, z];
         }
+    }
+
+    fn keeping(mut self, holes: Grouped, way: VoidFill) -> StoredGround {
+        if way == VoidFill::Keep {
+            self.kept = holes.into_voids();
+        }
+        self
+    }
+
+    fn put(&mut self, run: &Run, heights: Vec<i32>) -> Result<()> {
         let area = Area {
             x: run.x0,
             z: run.z,
@@ -131,7 +145,11 @@ fn fill_holes(
         let filled = fill::fill(hole, samples.size, way, &|area| samples.read(area))?;
         for run in hole {
             let heights = filled.run(run).into_iter().map(|v| units.of(v));
-            ground.put(run, heights.collect())?;
+            let heights: Vec<i32> = heights.collect();
+            if way != VoidFill::Keep {
+                ground.note_filled(run, &heights);
+            }
+            ground.put(run, heights)?;
         }
     }
     Ok(())

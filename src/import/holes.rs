@@ -9,6 +9,7 @@
 //! - Holes come in the order of their first void; a hole's runs by row, then from west to east.
 
 use crate::error::{Error, Result};
+use crate::source::Area;
 
 /// Some gigabytes of them.
 const MOST_RUNS: usize = 1 << 28;
@@ -126,6 +127,42 @@ impl Grouped {
             .zip(&self.ends)
             .map(|(start, end)| &self.runs[start..*end])
     }
+
+    /// All of them without regard to what hangs together.
+    pub fn into_voids(self) -> Voids {
+        let mut runs = self.runs;
+        runs.sort_unstable_by_key(|run| (run.z, run.x0));
+        Voids(runs)
+    }
+}
+
+/// The runs of voids that are kept, row by row.
+#[derive(Debug, Default)]
+pub(super) struct Voids(Vec<Run>);
+
+impl Voids {
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|run| u64::from(run.x1 - run.x0)).sum()
+    }
+
+    /// Which samples of an area are void, row by row; none where no sample is.
+    pub fn of(&self, area: Area) -> Option<Vec<bool>> {
+        let [width, height] = [area.width, area.height].map(|side| side as usize);
+        let mut found: Option<Vec<bool>> = None;
+        let first = self.0.partition_point(|run| run.z < area.z);
+        let rows = self.0[first..].iter();
+        for run in rows.take_while(|run| run.z < area.z + area.height) {
+            let from = run.x0.max(area.x);
+            let to = run.x1.min(area.x + area.width);
+            if from < to {
+                let row = (run.z - area.z) as usize * width;
+                let all = found.get_or_insert_with(|| vec![false; width * height]);
+                let run = row + (from - area.x) as usize..row + (to - area.x) as usize;
+                all[run].fill(true);
+            }
+        }
+        found
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +223,30 @@ mod tests {
             }
         }
         found
+    }
+
+    #[test]
+    fn kept_voids_are_found_in_any_area() {
+        let rows = picture(".##.# ..... #...# #####");
+        let voids = holes_of(&rows).into_voids();
+        assert_eq!(voids.count(), 10);
+        for z in 0..4 {
+            for x in 0..5 {
+                for (width, height) in [(1, 1), (5 - x, 4 - z), (1, 4 - z)] {
+                    let area = Area {
+                        x,
+                        z,
+                        width,
+                        height,
+                    };
+                    let places = (z..z + height).flat_map(|z| (x..x + width).map(move |x| (x, z)));
+                    let naive: Vec<bool> =
+                        places.map(|(x, z)| rows[z as usize][x as usize]).collect();
+                    let naive = naive.contains(&true).then_some(naive);
+                    assert_eq!(voids.of(area), naive, "{area:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn void_warning(found: &Findings) -> Option<Warning> {
     Some(Warning::new(
         "voids",
         text,
-        "--voids fill or nearest, or --crop X,Z,W,H to leave them out",
+        "--voids fill, nearest or keep, or --crop X,Z,W,H to leave them out",
     ))
 }
 

@@ -11,7 +11,7 @@
 //!   width and the outlines of its holes. Other formats are decoded as a whole, at 8 bytes a
 //!   sample, of which they may have 2^28.
 //! - What cannot be read faithfully (rotated rasters, imagery) is refused, never guessed.
-//! - A [`Source`] has no voids left, and every height lies within ±[`MAX_UNITS`].
+//! - A [`Source`] has a height in every void, kept ones too, and every height lies within ±[`MAX_UNITS`].
 
 mod asc;
 mod chunks;

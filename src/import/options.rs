@@ -63,7 +63,7 @@ pub enum ByteOrder {
     Big,
 }
 
-/// Where samples without a height get one from.
+/// Where samples without a height get one from, and whether there is ground then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VoidFill {
     /// A smooth surface from rim to rim.
@@ -71,6 +71,8 @@ pub enum VoidFill {
     Smooth,
     /// The nearest sample with a height.
     Nearest,
+    /// A smooth surface for the meshes to lie on, but no ground.
+    Keep,
 }
 
 /// A rectangle of samples, counted from the north-west.
@@ -103,6 +105,12 @@ impl ImportOptions {
             return Err(Error::Usage(format!(
                 "{name} {v}: expected a number above 0 and at most 1e9"
             )));
+        }
+        if self.voids == VoidFill::Keep && self.resample_m.is_some() {
+            return Err(Error::Usage(
+                "--resample makes new samples and keeps no voids: expected --voids fill or nearest"
+                    .into(),
+            ));
         }
         let offset = self.height_offset_m.unwrap_or(0.0);
         if !(-1e9..=1e9).contains(&offset) {
@@ -146,7 +154,8 @@ impl FromStr for VoidFill {
         match text {
             "fill" => Ok(VoidFill::Smooth),
             "nearest" => Ok(VoidFill::Nearest),
-            _ => Err("expected fill or nearest".into()),
+            "keep" => Ok(VoidFill::Keep),
+            _ => Err("expected fill, nearest or keep".into()),
         }
     }
 }

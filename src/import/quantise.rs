@@ -11,6 +11,8 @@ use super::MAX_UNITS;
 use crate::error::{Error, Result};
 
 const COARSEST_FLOAT_STEP_M: f64 = 1.0 / 64.0;
+/// About two nanometres: a world's facts admit nothing finer.
+const FINEST_STEP_LOG2: f64 = -29.0;
 
 /// 65,536 steps over the range, no coarser than 1/64 m, but coarse enough to hold the heights.
 pub(super) fn float_step(min_m: f64, max_m: f64) -> f64 {
@@ -18,7 +20,7 @@ pub(super) fn float_step(min_m: f64, max_m: f64) -> f64 {
     if range <= 0.0 {
         return COARSEST_FLOAT_STEP_M;
     }
-    let exponent = (range / 65_536.0).log2().floor().max(-60.0);
+    let exponent = (range / 65_536.0).log2().floor().max(FINEST_STEP_LOG2);
     let mut step = exponent.exp2().min(COARSEST_FLOAT_STEP_M);
     while step < COARSEST_FLOAT_STEP_M && !fits(min_m, max_m, step) {
         step *= 2.0;
@@ -55,6 +57,7 @@ mod tests {
         assert_eq!(float_step(0.0, 4000.0), 1.0 / 64.0);
         assert_eq!(float_step(0.0, 512.0), 1.0 / 128.0);
         assert_eq!(float_step(0.0, 1.0), 1.0 / 65_536.0);
+        assert!(float_step(0.0, 1e-12) > 1e-9);
         // Half a metre high up: 65,536 steps would need 29 bits a height.
         let step = float_step(4000.0, 4000.5);
         assert!(fits(4000.0, 4000.5, step) && !fits(4000.0, 4000.5, step / 2.0));

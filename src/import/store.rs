@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::holes::Voids;
 use super::numbers::{Kind, Number, Numbers, each_kind};
 use super::position::{read_exact_at, write_all_at};
 use crate::error::{Error, Result};
@@ -172,12 +173,14 @@ fn cannot_write(folder: &Path, size: [u32; 2], kind: Kind, error: io::Error) -> 
     )
 }
 
-/// Finished heights: integers without voids.
+/// Finished heights: integers, voids filled.
 #[derive(Debug)]
 pub(super) struct StoredGround {
     pub store: Store,
     pub range: (i32, i32),
     pub summit: [u32; 2],
+    /// What is filled but absent.
+    pub kept: Voids,
 }
 
 impl Ground for StoredGround {
@@ -191,6 +194,14 @@ impl Ground for StoredGround {
 
     fn summit(&self) -> [u32; 2] {
         self.summit
+    }
+
+    fn absent_count(&self) -> u64 {
+        self.kept.count()
+    }
+
+    fn absent(&self, area: Area) -> Result<Option<Vec<bool>>> {
+        Ok(self.kept.of(area))
     }
 
     fn read(&self, area: Area) -> Result<HeightMap> {
@@ -297,6 +308,7 @@ mod tests {
             store,
             range: (0, 8999),
             summit: [99, 89],
+            kept: Voids::default(),
         };
         std::thread::scope(|scope| {
             for x in 0..8 {

@@ -201,7 +201,8 @@ pub struct ImportArgs {
     /// This number in the file is no height
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = finite)]
     pub nodata: Option<f64>,
-    /// Samples without a height: fill (smoothly from their rims) or nearest
+    /// Samples without a height: fill (smoothly from their rims), nearest, or keep: there is no
+    /// ground then, and one sees through
     #[arg(long, value_name = "HOW", default_value = "fill")]
     pub voids: VoidFill,
     /// Use only these samples
@@ -311,13 +312,16 @@ Exit code 1 when a check fails, 2 when the file cannot be opened as a world.")]
 pub struct VerifyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
-    /// The elevation file it was compiled from: compare all heights with it. A world of heights
-    /// at nodes (compile --heights nodes) is not checked against samples without it
-    #[arg(long, value_name = "INPUT")]
-    pub source: Option<PathBuf>,
+    /// The elevation files (or their folder) that it was compiled from: compare all heights with
+    /// them, read as the options below say, the ones given to `compile`. A world of heights at
+    /// nodes (compile --heights nodes) is not checked against samples without it
+    #[arg(long, value_name = "INPUT", num_args = 1..)]
+    pub source: Vec<PathBuf>,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub import: ImportArgs,
 }
 
 #[derive(Debug, Args)]
@@ -330,7 +334,9 @@ Examples:
   highfell export nice.hfw --level 1 --region 4,4,7,9 -o slope.ply
   highfell export nice.hfw --heights nice.tif
 
-Meshes are in metres: x east, y up, z south, from the source's north-west sample.")]
+Meshes are in metres: x east, y up, z south, from the source's north-west sample. Where voids were
+kept, a triangle is left out when all cells of its level's lattice that it covers are without
+ground; heights there are written as a number that the file declares to be none.")]
 pub struct ExportArgs {
     /// World file
     pub world: PathBuf,

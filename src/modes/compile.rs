@@ -2,12 +2,12 @@
 
 use super::cli::CompileArgs;
 use super::inspect::printable;
-use super::{check_may_write, print};
+use super::{check_may_write, on_interrupt, print};
 use crate::compile::{CompileOptions, Progress, Spools, compile_into};
 use crate::error::{Error, Result};
 use crate::files::{self, FileSpool};
-use crate::import::{self, Lint, Warning};
-use crate::world::{LevelMeta, Meta};
+use crate::import::{self, Lint, VoidFill, Warning};
+use crate::world::{LevelMeta, Meta, StoredHeights};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,13 +24,18 @@ pub fn run(args: &CompileArgs) -> Result<()> {
 }
 
 fn compile(args: &CompileArgs) -> Result<()> {
+    if args.heights == StoredHeights::Nodes && args.import.voids == VoidFill::Keep {
+        let text = "--heights nodes has no samples that could be kept as voids; use --heights all, or --voids fill";
+        return Err(Error::Usage(text.into()));
+    }
     let tiles = import::tiles(&args.inputs)?;
     let output = args
         .output
         .clone()
         .unwrap_or_else(|| default_output(&args.inputs[0]));
     if !args.dry_run {
-        let read: Vec<&Path> = tiles.iter().map(PathBuf::as_path).collect();
+        let read = tiles.iter().chain(&args.detail_mask);
+        let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
         check_may_write(&output, args.force, &read)?;
     }
     let detail_mask = args.detail_mask.as_deref().map(import::load_mask);
@@ -108,14 +113,12 @@ fn go_on() -> Result<()> {
 
 /// A second Ctrl-C does not wait.
 fn watch_for_ctrl_c() {
-    let watched = ctrlc::set_handler(|| {
+    on_interrupt(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            files::remove_unfinished();
             std::process::exit(2);
         }
     });
-    if let Err(error) = watched {
-        log::warn!("Ctrl-C will not end this cleanly: {error}");
-    }
 }
 
 /// Progress on stdout, a line for each percent.
@@ -225,7 +228,7 @@ fn report(meta: &Meta, output: &Path) {
     let size = std::fs::metadata(output).map_or(0, |facts| facts.len());
     let finest = &meta.levels[0];
     let [columns, rows] = meta.layout.size_cells.map(|cells| cells + 1);
-    eprintln!(
+    tell!(
         "wrote {} ({:.1} MB): {columns} x {rows} samples, {} levels, {} triangles in the finest (error {:.2} m, asked {:.2} {})",
         output.display(),
         size as f64 / 1e6,
@@ -236,17 +239,20 @@ fn report(meta: &Meta, output: &Path) {
         meta.threshold_unit()
     );
     if meta.source.filled > 0 {
-        eprintln!("filled {} voids", meta.source.filled);
+        tell!("filled {} voids", meta.source.filled);
+    }
+    if meta.kept_voids > 0 {
+        tell!("kept {} voids", meta.kept_voids);
     }
     report_exhausted(meta);
     if meta.layout.patch_cells > LARGEST_FLOWN_PATCH {
-        eprintln!(
+        tell!(
             "patches of {} cells may have more vertices than can be drawn; up to {LARGEST_FLOWN_PATCH} never do",
             meta.layout.patch_cells
         );
     }
     let program = std::env::args().next().unwrap_or("highfell".into());
-    eprintln!("fly over it with: {program} fly {}", output.display());
+    tell!("fly over it with: {program} fly {}", output.display());
 }
 
 /// Coarse lattices cannot follow rough ground; such levels are only drawn further away.
@@ -264,7 +270,7 @@ fn report_exhausted(meta: &Meta) {
             "max" => format!(" (none would with --error {:.2})", suggested_error(meta)),
             _ => String::new(),
         };
-        eprintln!(
+        tell!(
             "{patches} patches of levels {first} to {last} are rougher than their lattices can follow, so these levels begin further away{suggestion}"
         );
     }

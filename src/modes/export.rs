@@ -2,7 +2,7 @@
 
 use super::check_may_write;
 use super::cli::ExportArgs;
-use super::sections::{self, FullHeights};
+use super::sections::{self, FullGround, FullHeights};
 use crate::error::{Error, Result};
 use crate::export::MeshFormat;
 use crate::export::geotiff::{self, SampleType};
@@ -13,6 +13,7 @@ use crate::world::{FormatError, Layout, PatchKey, Section, World};
 use std::path::Path;
 
 pub fn run(args: &ExportArgs) -> Result<()> {
+    super::leave_nothing_unfinished();
     let world = open_world(&args.world)?;
     for path in [&args.output, &args.heights].into_iter().flatten() {
         check_may_write(path, args.force, &[&args.world])?;
@@ -45,7 +46,7 @@ fn export_mesh(world: &World, level: u8, args: &ExportArgs, output: &Path) -> Re
     );
     write_beside(output, |out| format.write(&surface, &title, out))?;
     if !args.quiet {
-        eprintln!(
+        tell!(
             "wrote {}: {title}: {} triangles, {} vertices, error {:.2} m",
             output.display(),
             surface.triangles.len(),
@@ -102,7 +103,8 @@ fn surface(world: &World, level: u8, area: [u32; 4], args: &ExportArgs) -> Resul
             record: section.patch(key),
             heights: &section.heights,
         };
-        builder.add(key, patch);
+        let cells = section.patch_cells(key, layout.lattice_cells(level));
+        builder.add(key, patch, cells.as_ref());
     }
     Ok(builder.finish())
 }
@@ -135,11 +137,13 @@ fn export_heights(world: &World, output: &Path, args: &ExportArgs) -> Result<()>
     if let Some(error) = errors.into_iter().next() {
         return Err(bad(error));
     }
-    let (map, meta) = (heights.finish(), &world.meta);
-    write_beside(output, |out| geotiff::write(&map, meta, out))?;
+    let (FullGround { map, absent }, meta) = (heights.finish(), &world.meta);
+    write_beside(output, |out| {
+        geotiff::write(&map, absent.as_deref(), meta, out)
+    })?;
     if !args.quiet {
         let kind = SampleType::of(meta.height_range, meta.height_step_m);
-        eprintln!(
+        tell!(
             "wrote {}: {} x {} heights in metres, {}, {}",
             output.display(),
             map.width,
@@ -148,7 +152,7 @@ fn export_heights(world: &World, output: &Path, args: &ExportArgs) -> Result<()>
             meta.source.crs.as_deref().unwrap_or("no coordinate system"),
         );
         if meta.height_step_m != 1.0 {
-            eprintln!(
+            tell!(
                 "compile it with --height-step {} to get the same heights",
                 meta.height_step_m
             );

@@ -52,6 +52,7 @@ pub fn as_json(world: &World) -> Value {
             "total": bytes.total,
             "heights": bytes.heights,
             "topology": bytes.topology,
+            "coverage": bytes.coverage,
             "trees": 0,
             "other": bytes.other(),
         },
@@ -61,6 +62,7 @@ pub fn as_json(world: &World) -> Value {
             "crs": meta.source.crs,
             "voids": meta.source.voids,
             "filled": meta.source.filled,
+            "kept": meta.kept_voids,
             "min_m": meta.source.min_m,
             "max_m": meta.source.max_m,
         },
@@ -78,9 +80,13 @@ fn as_text(world: &World) -> String {
         .map_or("none".into(), |sea| format!("at {sea} m"));
     let per_sample = bytes.heights as f64 * 8.0 / (columns as f64 * rows as f64);
     let triangles: u64 = meta.levels.iter().map(|level| level.triangles).sum();
+    let kept = match meta.kept_voids {
+        0 => String::new(),
+        count => format!(", {count} kept (where: {} bytes)", bytes.coverage),
+    };
     let mut lines = vec![
         format!("source    {}", printable(&source.files.join(", "))),
-        format!("          {} samples without a height, {} filled; {}", source.voids, source.filled, printable(source.crs.as_deref().unwrap_or("no coordinate system"))),
+        format!("          {} samples without a height, {} filled{}; {}", source.voids, source.filled, kept, printable(source.crs.as_deref().unwrap_or("no coordinate system"))),
         format!("ground    {columns} x {rows} samples, {width:.2} x {depth:.2} km, {:.2} to {:.2} m", source.min_m, source.max_m),
         format!("          spacing {:.3} x {:.3} m, height step {} m, sea {sea}", meta.spacing_m[0], meta.spacing_m[1], meta.height_step_m),
         format!("file      {} bytes: heights {}{} ({per_sample:.2} bits a sample), topology {} ({:.2} bits a triangle), other {}", bytes.total, at_nodes(world), bytes.heights, bytes.topology, bytes.topology as f64 * 8.0 / triangles.max(1) as f64, bytes.other()),
@@ -131,6 +137,7 @@ struct Bytes {
     total: u64,
     heights: u64,
     topology: u64,
+    coverage: u64,
 }
 
 impl Bytes {
@@ -139,12 +146,13 @@ impl Bytes {
             total: world.file_bytes(),
             heights: world.bytes_of(ChunkKind::Heights),
             topology: world.bytes_of(ChunkKind::Topology),
+            coverage: world.bytes_of(ChunkKind::Coverage),
         }
     }
 
     /// Header, table and facts.
     fn other(&self) -> u64 {
-        self.total - self.heights - self.topology
+        self.total - self.heights - self.topology - self.coverage
     }
 }
 

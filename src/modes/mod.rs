@@ -1,5 +1,13 @@
 //! What the program can do, one file a verb.
 
+/// A line on stderr; where nobody reads it, the work is done all the same.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 pub mod builtin;
 pub mod cli;
 pub mod compile;
@@ -25,6 +33,21 @@ use cli::{Cli, Command, ViewArgs};
 use glam::dvec3;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Calls a function when the user or the system asks the program to end.
+fn on_interrupt(what: impl FnMut() + Send + 'static) {
+    if let Err(error) = ctrlc::set_handler(what) {
+        log::warn!("Ctrl-C will not end this cleanly: {error}");
+    }
+}
+
+/// For verbs that write files and have nothing else to clean up.
+fn leave_nothing_unfinished() {
+    on_interrupt(|| {
+        files::remove_unfinished();
+        std::process::exit(2);
+    });
+}
 
 /// Parses the command line and does what it says.
 pub fn run() -> Result<()> {

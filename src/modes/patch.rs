@@ -152,8 +152,14 @@ impl Facts {
                 self.key, self.size_m[0], self.size_m[1], self.corner_m[0], self.corner_m[1]
             ),
             format!(
-                "ground    {:.2} to {:.2} m",
-                self.range_m[0], self.range_m[1]
+                "ground    {:.2} to {:.2} m{}",
+                self.range_m[0],
+                self.range_m[1],
+                if self.record.absent {
+                    "; absent: all its samples are kept voids"
+                } else {
+                    ""
+                }
             ),
             format!(
                 "error     {:.3} m, {:.3} m asked; {exhausted}",
@@ -205,6 +211,7 @@ impl Facts {
             "error_m": self.record.error_m,
             "threshold": self.threshold,
             "exhausted": self.record.exhausted,
+            "absent": self.record.absent,
             "triangles": self.record.triangles(),
             "vertices": self.vertices,
             "leaves_by_depth": self.depths,

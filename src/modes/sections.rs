@@ -70,9 +70,16 @@ fn visit_stream_patch<T>(
     (found, None)
 }
 
+/// All samples of a world.
+pub struct FullGround {
+    pub map: HeightMap,
+    /// Which samples are kept voids, where the world has any.
+    pub absent: Option<Vec<bool>>,
+}
+
 /// The full-resolution heights of a whole world, to be filled section by section.
 pub struct FullHeights {
-    map: Mutex<HeightMap>,
+    ground: Mutex<FullGround>,
     /// Samples along a finest patch's side, and how many of those there are.
     cells: u32,
     patches: [u32; 2],
@@ -97,8 +104,9 @@ impl FullHeights {
             height,
             heights,
         };
+        let absent = (world.meta.kept_voids > 0).then(|| vec![false; count]);
         Ok(FullHeights {
-            map: Mutex::new(map),
+            ground: Mutex::new(FullGround { map, absent }),
             cells: world.meta.layout.patch_cells,
             patches: world.meta.layout.patches(0),
         })
@@ -110,7 +118,8 @@ impl FullHeights {
             return;
         }
         let (grid, [x0, z0, x1, z1]) = (&section.heights, section.area);
-        let mut map = self.map.lock().expect(UNPOISONED);
+        let mut ground = self.ground.lock().expect(UNPOISONED);
+        let FullGround { map, absent } = &mut *ground;
         // Its own samples; those along the east and south belong to the neighbours there.
         let own = |first: u32, last: u32, patches: u32, samples: u32| {
             let end = if last == patches {
@@ -127,10 +136,17 @@ impl FullHeights {
                 + (columns.start as i32 - grid.rect.x0) as usize;
             let to = z as usize * width + columns.start as usize;
             map.heights[to..to + count].copy_from_slice(&grid.heights[from..from + count]);
+            if let (Some(absent), Some(samples)) = (absent.as_mut(), &section.samples) {
+                let z = z - z0 * self.cells;
+                let is_absent = |x| !samples.is_present(x - x0 * self.cells, z);
+                for (absent, x) in absent[to..to + count].iter_mut().zip(columns.clone()) {
+                    *absent = is_absent(x);
+                }
+            }
         }
     }
 
-    pub fn finish(self) -> HeightMap {
-        self.map.into_inner().expect(UNPOISONED)
+    pub fn finish(self) -> FullGround {
+        self.ground.into_inner().expect(UNPOISONED)
     }
 }

@@ -29,7 +29,7 @@ pub fn run(args: &ShotArgs) -> Result<()> {
         write_stats(path, &stats, hole_pixels, &pose, size)?;
     }
     write_png(&args.output, &picture)?;
-    eprintln!("wrote {} (--camera {pose})", args.output.display());
+    tell!("wrote {} (--camera {pose})", args.output.display());
     Ok(())
 }
 

@@ -2,6 +2,9 @@
 //!
 //! A patch's vertices, indices and normals are written once, when it is uploaded. A frame writes
 //! one instance of [`PatchInstance`] for each patch it draws and nothing else.
+//!
+//! Where voids are kept, a second atlas beside the normals' says which cells have ground; only
+//! patches that lack some are drawn by the pipelines that read it.
 
 mod pipelines;
 
@@ -11,7 +14,7 @@ use super::target::create_texture;
 use crate::settings::View;
 use crate::terrain::mesh::{PatchMesh, PatchVertex};
 use crate::terrain::normals;
-use crate::world::{Layout, PatchKey};
+use crate::world::{Coverage, Layout, Meta, PatchKey};
 use bytemuck::{Pod, Zeroable};
 use std::collections::HashMap;
 
@@ -44,8 +47,17 @@ pub struct DrawPatch {
     /// The patch is at least so far morphed to its parent.
     pub least_morph: f32,
     pub skirt_m: f32,
-    /// The patch reaches the border of the source.
-    pub cut: bool,
+    pub cut: Cut,
+}
+
+/// What of a patch is not drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cut {
+    Nowhere,
+    /// What lies beyond the border of the source.
+    Border,
+    /// That, and cells without ground.
+    Voids,
 }
 
 /// What was drawn.
@@ -64,7 +76,10 @@ pub struct Ground {
     atlas: wgpu::Texture,
     instances: wgpu::Buffer,
     bind_group: wgpu::BindGroup,
-    pipelines: HashMap<(View, bool), wgpu::RenderPipeline>,
+    /// Which cells have ground, where the normals' atlas has their north-west corners; a single
+    /// texel where no voids are kept.
+    coverage: wgpu::Texture,
+    pipelines: HashMap<(View, Cut), wgpu::RenderPipeline>,
     vertex_arena: Arena,
     index_arena: Arena,
     texel_slots: Vec<u32>,
@@ -88,8 +103,9 @@ impl Ground {
         gpu: &Gpu,
         globals: &wgpu::BindGroupLayout,
         format: wgpu::TextureFormat,
-        layout: Layout,
+        meta: &Meta,
     ) -> Self {
+        let (layout, has_voids) = (meta.layout, meta.kept_voids > 0);
         let buffer = |label, size, usage| {
             gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(label),
@@ -122,8 +138,16 @@ impl Ground {
             wgpu::TextureFormat::Rgba8Snorm,
             usage,
         );
+        let coverage = create_texture(
+            gpu,
+            "patch coverage",
+            [if has_voids { ATLAS_TEXELS } else { 1 }; 2],
+            wgpu::TextureFormat::R8Uint,
+            usage,
+        );
         let group_layout = pipelines::group_layout(gpu);
-        let bind_group = pipelines::bind_group(gpu, &group_layout, &atlas, &vertices, &indices);
+        let textures = [&atlas, &coverage];
+        let bind_group = pipelines::bind_group(gpu, &group_layout, textures, &vertices, &indices);
         let (page_vertices, page_words) = page_lengths(&layout);
         let per_row = ATLAS_TEXELS / normals::texels(&layout, layout.coarsest());
         let vertex_pages = (VERTEX_BYTES / (page_vertices as u64 * 12)) as u32;
@@ -134,12 +158,13 @@ impl Ground {
             vertex_arena: Arena::new(page_vertices, vertex_pages),
             index_arena: Arena::new(page_words, index_pages),
             texel_slots: (0..texel_slots).rev().collect(),
-            pipelines: pipelines::create(gpu, globals, &group_layout, format),
+            pipelines: pipelines::create(gpu, globals, &group_layout, format, has_voids),
             patches: HashMap::new(),
             layout,
             vertices,
             indices,
             atlas,
+            coverage,
             instances,
             bind_group,
         }
@@ -158,6 +183,7 @@ impl Ground {
         key: PatchKey,
         mesh: &PatchMesh,
         normals: &[[i8; 4]],
+        cells: Option<&Coverage>,
     ) -> bool {
         self.remove(key);
         let Some(resident) = self.take_slots(mesh) else {
@@ -177,7 +203,12 @@ impl Ground {
             resident.first_word as u64 * 4,
             bytemuck::cast_slice(&index_words),
         );
-        self.write_normals(gpu, key, resident.texel_slot, normals);
+        let texels = bytemuck::cast_slice(normals);
+        self.write_texels(gpu, &self.atlas, key, resident.texel_slot, texels);
+        if let Some(cells) = cells {
+            let texels = coverage_texels(cells);
+            self.write_texels(gpu, &self.coverage, key, resident.texel_slot, &texels);
+        }
         self.patches.insert(key, resident);
         true
     }
@@ -317,17 +348,24 @@ impl Ground {
         (slot % per_row * side, slot / per_row * side)
     }
 
-    fn write_normals(&self, gpu: &Gpu, key: PatchKey, slot: u32, normals: &[[i8; 4]]) {
+    fn write_texels(
+        &self,
+        gpu: &Gpu,
+        atlas: &wgpu::Texture,
+        key: PatchKey,
+        slot: u32,
+        texels: &[u8],
+    ) {
         let side = normals::texels(&self.layout, key.level);
         let (x, y) = self.texel_corner(slot);
-        let mut place = self.atlas.as_image_copy();
+        let mut place = atlas.as_image_copy();
         place.origin = wgpu::Origin3d { x, y, z: 0 };
         gpu.queue.write_texture(
             place,
-            bytemuck::cast_slice(normals),
+            texels,
             wgpu::TexelCopyBufferLayout {
                 offset: 0,
-                bytes_per_row: Some(side * 4),
+                bytes_per_row: Some(texels.len() as u32 / side),
                 rows_per_image: None,
             },
             wgpu::Extent3d {
@@ -337,6 +375,14 @@ impl Ground {
             },
         );
     }
+}
+
+/// 1 for each cell with ground; a row and a column more, as a patch has texels, which repeat the
+/// last ones, so that rounding at the border does not show.
+fn coverage_texels(cells: &Coverage) -> Vec<u8> {
+    let at = |x: u32, z: u32| cells.is_present(x.min(cells.width - 1), z.min(cells.height - 1));
+    let rows = (0..=cells.height).flat_map(|z| (0..=cells.width).map(move |x| (x, z)));
+    rows.map(|(x, z)| u8::from(at(x, z))).collect()
 }
 
 fn instance_bytes(count: usize) -> u64 {

@@ -15,5 +15,5 @@ mod pipeline;
 mod renderer;
 
 pub use gpu::{AdapterChoice, Gpu, WindowSurface};
-pub use renderer::{DrawPatch, FrameView, Globals, Renderer, split_eye};
+pub use renderer::{Cut, DrawPatch, FrameView, Globals, Renderer, split_eye};
 pub use target::Picture;

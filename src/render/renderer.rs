@@ -9,11 +9,11 @@ use super::water::Water;
 use crate::settings::{Settings, View};
 use crate::terrain::camera::Viewpoint;
 use crate::terrain::mesh::PatchMesh;
-use crate::world::{Meta, PatchKey};
+use crate::world::{Coverage, Meta, PatchKey};
 use bytemuck::{Pod, Zeroable};
 use glam::{DVec3, IVec2, Vec3, Vec4};
 
-pub use super::ground::DrawPatch;
+pub use super::ground::{Cut, DrawPatch};
 
 /// What every pass of a frame sees; `Globals` in shaders/common.wgsl.
 #[repr(C)]
@@ -75,15 +75,17 @@ impl Renderer {
         self.ground.capacity()
     }
 
-    /// Writes a patch into GPU memory; false when it does not fit.
+    /// Writes a patch into GPU memory; false when it does not fit. Ground is drawn over `cells` of
+    /// its lattice, or over all.
     pub fn upload(
         &mut self,
         gpu: &Gpu,
         key: PatchKey,
         mesh: &PatchMesh,
         normals: &[[i8; 4]],
+        cells: Option<&Coverage>,
     ) -> bool {
-        self.ground.upload(gpu, key, mesh, normals)
+        self.ground.upload(gpu, key, mesh, normals, cells)
     }
 
     pub fn remove(&mut self, key: PatchKey) {
@@ -162,7 +164,7 @@ impl Renderer {
             }],
         });
         Renderer {
-            ground: Ground::new(gpu, &layout, format, meta.layout),
+            ground: Ground::new(gpu, &layout, format, meta),
             sky: Sky::new(gpu, &layout, format),
             water: Water::new(gpu, &layout, format),
             depth: None,

@@ -2,7 +2,7 @@
 //! skirts hang.
 
 use super::{FADE_S, Scene};
-use crate::render::{DrawPatch, split_eye};
+use crate::render::{Cut, DrawPatch, split_eye};
 use crate::settings::Settings;
 use crate::terrain::camera::{Bounds, Viewpoint};
 use crate::terrain::lod::{Range, Selection};
@@ -10,7 +10,7 @@ use crate::world::{Layout, PatchKey};
 use glam::{DVec3, ivec2};
 use std::collections::{HashMap, HashSet};
 
-/// The patches to draw: those inside the source first, each group near to far.
+/// The patches to draw: those that are not cut first, each group near to far.
 pub fn draw_list(
     scene: &Scene,
     viewpoint: &Viewpoint,
@@ -29,7 +29,7 @@ pub fn draw_list(
         let error_m = loaded.largest_error_m() * exaggeration;
         let skirt_m = skirts.depth_m(key, error_m);
         let seen = viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
-        if !seen || settings.hidden_patch == Some(key) {
+        if !seen || loaded.absent || settings.hidden_patch == Some(key) {
             continue;
         }
         let (morph_from_m, morph_to_m) = ranges
@@ -45,7 +45,13 @@ pub fn draw_list(
             morph_to_m: morph_to_m as f32,
             least_morph: fade.clamp(0.0, 1.0) as f32,
             skirt_m: skirt_m as f32,
-            cut: touches_border(&meta.layout, key),
+            cut: if loaded.has_voids {
+                Cut::Voids
+            } else if touches_border(&meta.layout, key) {
+                Cut::Border
+            } else {
+                Cut::Nowhere
+            },
         };
         draws.push((selected.bounds.distance(viewpoint.eye), draw));
     }

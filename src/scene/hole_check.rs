@@ -33,8 +33,13 @@ impl HoleCheck {
             StoredHeights::All => 0.0,
             StoredHeights::Nodes => meta.levels[0].max_error_m + meta.height_step_m / 2.0,
         };
+        let mut test = HoleTest::new(map, meta.spacing_m, meta.height_step_m * exaggeration);
+        if meta.kept_voids > 0 {
+            let absent = all_voids(world);
+            test = test.leave_out(absent.map_err(|error| bad_world(world, &error.to_string()))?);
+        }
         Ok(HoleCheck {
-            test: HoleTest::new(map, meta.spacing_m, meta.height_step_m * exaggeration),
+            test,
             rebuilt_error_m: rebuilt_error_m * exaggeration,
         })
     }
@@ -110,6 +115,27 @@ pub fn all_heights(world: &World) -> std::result::Result<HeightMap, FormatError>
         }
     }
     Ok(map)
+}
+
+/// Which samples of a world are kept voids, row by row.
+fn all_voids(world: &World) -> std::result::Result<Vec<bool>, FormatError> {
+    let layout = &world.meta.layout;
+    let [width, height] = layout.size_cells.map(|cells| cells + 1);
+    let mut absent = vec![false; width as usize * height as usize];
+    for section in layout.sections(0) {
+        let Some(samples) = world.read_coverage(section)? else {
+            continue;
+        };
+        let [x0, z0, ..] = layout.section_patches(section);
+        let [x0, z0] = [x0, z0].map(|patch| patch * layout.patch_cells);
+        for z in z0..(z0 + samples.height).min(height) {
+            for x in x0..(x0 + samples.width).min(width) {
+                absent[z as usize * width as usize + x as usize] =
+                    !samples.is_present(x - x0, z - z0);
+            }
+        }
+    }
+    Ok(absent)
 }
 
 /// Copies what a grid of full resolution has of the map.

@@ -56,6 +56,9 @@ impl Target<'_> {
 struct Loaded {
     error_m: f32,
     parent_error_m: f32,
+    /// Some of its cells have no ground, or none has any.
+    has_voids: bool,
+    absent: bool,
     /// When it took the place of its parent in the picture.
     replaced_parent_s: f64,
 }
@@ -264,14 +267,20 @@ impl Scene {
     }
 
     fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch) -> bool {
-        let fits = self
-            .renderer
-            .upload(gpu, patch.key, &patch.mesh, &patch.normals);
+        let BuiltPatch {
+            mesh,
+            normals,
+            cells,
+            ..
+        } = patch;
+        let fits = (self.renderer).upload(gpu, patch.key, mesh, normals, cells.as_ref());
         if fits {
             self.upload_bytes += patch.bytes() as u64;
             let loaded = Loaded {
                 error_m: patch.error_m,
                 parent_error_m: patch.parent_error_m,
+                has_voids: patch.cells.is_some(),
+                absent: patch.absent,
                 replaced_parent_s: f64::NEG_INFINITY,
             };
             self.loaded.insert(patch.key, loaded);

@@ -9,7 +9,7 @@ pub mod workers;
 use crate::settings::StreamStats;
 use crate::terrain::lod::{Residency, Want};
 use crate::terrain::mesh::{MeshBuilder, PatchMesh};
-use crate::world::{FormatError, PatchKey, SectionKey, World};
+use crate::world::{Coverage, FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,6 +26,10 @@ pub struct BuiltPatch {
     pub mesh: PatchMesh,
     /// Row by row, `lattice_cells + 1` texels a side.
     pub normals: Vec<[i8; 4]>,
+    /// Which cells of its lattice have ground; none where all have.
+    pub cells: Option<Coverage>,
+    /// True when none has: there is nothing to draw.
+    pub absent: bool,
     /// Stored errors in metres.
     pub error_m: f32,
     pub parent_error_m: f32,
@@ -37,6 +41,7 @@ impl BuiltPatch {
         size_of_val(&self.mesh.vertices[..])
             + size_of_val(&self.mesh.indices[..])
             + size_of_val(&self.normals[..])
+            + self.cells.as_ref().map_or(0, Coverage::bytes)
     }
 }
 

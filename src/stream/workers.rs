@@ -112,6 +112,8 @@ pub fn build_patch(
             meta.spacing_m,
             meta.height_step_m,
         ),
+        cells: section.patch_cells(key, meta.layout.lattice_cells(key.level)),
+        absent: patch.record.absent,
         error_m: patch.record.error_m,
         parent_error_m: parent.unwrap_or(patch).record.error_m,
     })

@@ -12,9 +12,10 @@ use super::rules::Rules;
 use super::tile::Tile;
 use glam::IVec2;
 
-/// The kinds of triangles, by the arm of the diamond whose middle is their right angle.
+/// The kinds of triangles, by the arm of the diamond whose middle is their right angle: one of
+/// their legs.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     /// Arm (1, 0): legs of one cell, all samples are corners.
     Whole,
     /// Arm (1, 1): the hypotenuse is two cells long; its middle counts.
@@ -26,7 +27,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(arm: IVec2) -> Option<Self> {
+    pub(super) fn of(arm: IVec2) -> Option<Self> {
         match (arm.x * arm.x, arm.y * arm.y) {
             (0, 1) | (1, 0) => Some(Kind::Whole),
             (1, 1) => Some(Kind::Half),
@@ -37,7 +38,7 @@ impl Kind {
     }
 
     /// Halvings of a height step that distances are counted in.
-    fn shift(self) -> u32 {
+    pub(super) fn shift(self) -> u32 {
         if self == Kind::Quarters { 2 } else { 1 }
     }
 
@@ -49,7 +50,7 @@ impl Kind {
     /// The largest distance in a triangle from `a` to `b` with its right angle at `c`, all of
     /// whose samples are present; `middle` is that of the hypotenuse.
     #[inline]
-    fn distance(self, heights: &[f32], [a, b, c]: [usize; 3], middle: usize) -> f32 {
+    pub(super) fn distance(self, heights: &[f32], [a, b, c]: [usize; 3], middle: usize) -> f32 {
         let between =
             |p: usize, q: usize| (heights[p] + heights[q] - 2.0 * heights[(p + q) / 2]).abs();
         let edges = || between(a, b).max(between(a, c)).max(between(b, c));

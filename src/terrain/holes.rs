@@ -3,7 +3,8 @@
 //! A pixel without ground is a hole when its ray, having come from above the ground, passes over
 //! present ground below the heights less the largest stored error that was drawn: no mesh within
 //! that error of the heights can let it through. A ray that enters under the ground through the
-//! cut edge of the world sees the world's underside, which is no hole.
+//! cut edge of the world sees the world's underside, which is no hole; nor does one that goes
+//! through a kept void, or might: over a cell with an absent corner only what stays above it counts.
 //!
 //! Heights of a cell are taken as the lowest (or, for the start, the highest) of its corners, so
 //! a verdict does not depend on how the cell is triangulated.
@@ -25,6 +26,9 @@ pub struct HoleTest {
     block_max: Vec<i32>,
     blocks_x: usize,
     range: (i32, i32),
+    /// Which samples are kept voids, empty where none is, and which blocks have some.
+    absent: Vec<bool>,
+    block_has_voids: Vec<bool>,
 }
 
 impl HoleTest {
@@ -40,18 +44,37 @@ impl HoleTest {
                 .max()
                 .unwrap_or(0)
         };
-        let block_max = (0..blocks_z)
+        let block_max: Vec<i32> = (0..blocks_z)
             .flat_map(|z| (0..blocks_x).map(move |x| (x, z)))
             .map(|(x, z)| highest(x, z))
             .collect();
         let range = map.range();
         HoleTest {
             scale: dvec3(spacing_m[0], step_m, spacing_m[1]),
+            absent: Vec::new(),
+            block_has_voids: vec![false; block_max.len()],
             block_max,
             blocks_x,
             range,
             map,
         }
+    }
+
+    /// Of the samples these are kept voids.
+    pub fn leave_out(mut self, absent: Vec<bool>) -> Self {
+        let width = self.map.width as usize;
+        for at in (0..absent.len()).filter(|&at| absent[at]) {
+            // A sample on a border is a corner in all blocks there.
+            let blocks = |n: usize| [n.saturating_sub(1), n].map(|n| n as i64 / BLOCK as i64);
+            for bz in blocks(at / width) {
+                for bx in blocks(at % width) {
+                    let index = self.block_index(bx, bz);
+                    self.block_has_voids[index] = true;
+                }
+            }
+        }
+        self.absent = absent;
+        self
     }
 
     /// True when a ray from `eye` must meet any mesh within `error_m` of the heights;
@@ -76,24 +99,50 @@ impl HoleTest {
         } else {
             error_at_eye_m / self.scale.y
         };
-        if !self.starts_above(&ray, enter, start_error) {
+        // Nothing is known of a ray that comes out of a void until it is seen above the ground.
+        let start = ray.at(enter);
+        let mut doubtful = self.is_open(start.x.floor() as i64, start.z.floor() as i64);
+        if !doubtful && !self.starts_above(&ray, enter, start_error) {
             return false;
         }
         let hit = ray.walk(BLOCK as f64, enter, leave, |bx, bz, from, to| {
             let index = self.block_index(bx, bz);
-            if ray.lowest(from, to) >= self.block_max[index] as f64 - error {
+            let above = ray.lowest(from, to) >= self.block_max[index] as f64 - error;
+            if above && !self.block_has_voids[index] {
                 return ControlFlow::Continue(());
             }
             ray.walk(1.0, from, to, |x, z, from, to| {
-                let (low, _) = self.cell(x, z);
+                let (low, high) = self.cell(x, z);
+                if self.is_open(x, z) {
+                    doubtful = true;
+                    return if ray.lowest(from, to) < high + error {
+                        ControlFlow::Break(false)
+                    } else {
+                        ControlFlow::Continue(())
+                    };
+                }
+                if std::mem::take(&mut doubtful) && ray.at(from).y < high + error {
+                    return ControlFlow::Break(false);
+                }
                 if ray.lowest(from, to) < low - error {
-                    ControlFlow::Break(())
+                    ControlFlow::Break(true)
                 } else {
                     ControlFlow::Continue(())
                 }
             })
         });
-        hit.is_break()
+        hit == ControlFlow::Break(true)
+    }
+
+    /// Whether a corner of a cell is a kept void.
+    fn is_open(&self, x: i64, z: i64) -> bool {
+        let corner = |x: i64, z: i64| {
+            let x = x.clamp(0, self.map.width as i64 - 1) as usize;
+            let z = z.clamp(0, self.map.height as i64 - 1) as usize;
+            self.absent[z * self.map.width as usize + x]
+        };
+        let corners = [(0, 0), (1, 0), (0, 1), (1, 1)];
+        !self.absent.is_empty() && corners.iter().any(|(dx, dz)| corner(x + dx, z + dz))
     }
 
     /// The part of the ray that is over present ground and neither above all of it nor so deep
@@ -172,8 +221,8 @@ impl Ray {
         size: f64,
         from: f64,
         to: f64,
-        mut visit: impl FnMut(i64, i64, f64, f64) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+        mut visit: impl FnMut(i64, i64, f64, f64) -> ControlFlow<bool>,
+    ) -> ControlFlow<bool> {
         // Which square a border belongs to is decided a little further along the ray.
         let start = self.at(from + (to - from).min(1.0) * 1e-9);
         let mut cell = [
@@ -278,6 +327,28 @@ mod tests {
             let ground = 100.0 - (p.x - 50.0).abs() - (p.z - 50.0).abs();
             (p.y - ground - error).abs() > 3.0 && (p.y - ground).abs() > 3.0
         })
+    }
+
+    #[test]
+    fn rays_through_a_void_prove_nothing() {
+        // All that is higher than 60 is a void, 40 samples to each side of the summit.
+        let absent: Vec<bool> = hill().heights.iter().map(|&height| height > 60).collect();
+        let whole = HoleTest::new(hill(), [1.0, 1.0], 1.0);
+        let test = HoleTest::new(hill(), [1.0, 1.0], 1.0).leave_out(absent);
+        let looks = [
+            // Down into the void.
+            (dvec3(50.5, 200.0, 50.5), -DVec3::Y, false),
+            // Into it and then against the slope behind it, from below.
+            (dvec3(5.0, 100.0, 50.2), dvec3(1.0, -1.2, 0.0), false),
+            // Over it, down to the slope on the other side.
+            (dvec3(50.5, 160.0, 50.2), dvec3(1.0, -2.4, 0.0), true),
+            // The slope on this side.
+            (dvec3(5.0, 100.0, 50.2), dvec3(1.0, -20.0, 0.0), true),
+        ];
+        for (eye, direction, hits) in looks {
+            assert!(whole.must_hit(eye, direction, 1.0, 0.0), "{direction}");
+            assert_eq!(test.must_hit(eye, direction, 1.0, 0.0), hits, "{direction}");
+        }
     }
 
     #[test]

@@ -273,6 +273,7 @@ mod tests {
             sea_level_m: None,
             metric: "max".into(),
             live_factor: None,
+            kept_voids: 0,
             levels: (0..layout.levels).map(level).collect(),
             source: SourceInfo::made_up("made up", [0.0, tall]),
         }

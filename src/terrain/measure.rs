@@ -5,6 +5,7 @@
 //! Integers throughout, 128-bit ones for sums; dividing the result by a power of two rounds at
 //! most once, so comparisons do not depend on the machine.
 
+use super::absent::present_runs;
 use super::height_map::HeightMap;
 use super::triangle::{Plane, Triangle};
 use glam::IVec2;
@@ -82,6 +83,8 @@ pub struct Measurer<'a> {
     metric: Metric,
     /// Samples up to this height lie under the sea.
     sea: Option<i32>,
+    /// Which samples are kept voids.
+    absent: Option<&'a [bool]>,
 }
 
 /// Measures a triangle given in samples, by the largest distance, to the end.
@@ -95,7 +98,17 @@ impl<'a> Measurer<'a> {
     /// that shorelines are smooth; ground at the very level of the sea lies under it.
     pub fn new(map: &'a HeightMap, metric: Metric, sea_level: Option<f64>) -> Self {
         let sea = sea_level.map(|level| level.floor() as i32);
-        Measurer { map, metric, sea }
+        Measurer {
+            map,
+            metric,
+            sea,
+            absent: None,
+        }
+    }
+
+    /// Of the map's samples these are absent and count as nothing.
+    pub fn leave_out(self, absent: Option<&'a [bool]>) -> Self {
+        Measurer { absent, ..self }
     }
 
     /// Measures a triangle given in samples, as far as its limit asks.
@@ -122,8 +135,16 @@ impl<'a> Measurer<'a> {
                 continue;
             }
             let start = z as usize * map.width as usize;
-            let row = &map.heights[start + x0 as usize..=start + x1 as usize];
-            tally.add_row(row, &plane, IVec2::new(x0, z), self.sea);
+            let row = start + x0 as usize..start + x1 as usize + 1;
+            let mut add = |run: std::ops::Range<usize>| {
+                let first = IVec2::new((run.start - start) as i32, z);
+                tally.add_row(&map.heights[run], &plane, first, self.sea);
+            };
+            match self.absent {
+                None => add(row),
+                Some(absent) => present_runs(&absent[row.clone()])
+                    .for_each(|run| add(row.start + run.start..row.start + run.end)),
+            }
             if tally.complexity(denominator) > task.limit {
                 break;
             }
@@ -193,12 +214,15 @@ mod tests {
 
     /// The naive twin: every sample of the map, barycentric coordinates in `f64`; the largest
     /// distance and the sum.
-    fn naive(map: &HeightMap, t: Triangle) -> (f64, f64) {
+    fn naive(map: &HeightMap, absent: &[bool], t: Triangle) -> (f64, f64) {
         let h = |p: IVec2| map.at(p.x as i64, p.y as i64) as f64;
         let area = (t.b - t.a).perp_dot(t.c - t.a) as f64;
         let (mut largest, mut sum) = (0.0f64, 0.0);
         for z in 0..map.height as i32 {
             for x in 0..map.width as i32 {
+                if absent[(z * map.width as i32 + x) as usize] {
+                    continue;
+                }
                 let p = IVec2::new(x, z);
                 let wa = (t.b - p).perp_dot(t.c - p) as f64 / area;
                 let wb = (t.c - p).perp_dot(t.a - p) as f64 / area;
@@ -222,7 +246,11 @@ mod tests {
             for level in 0..depth {
                 t = t.halves()[(path >> level & 1) as usize];
             }
-            let (largest, sum) = naive(&map, t);
+            let (largest, sum) = naive(&map, &[false; 15 * 13], t);
+            let some: Vec<bool> = map.heights.iter().map(|height| height % 3 == 0).collect();
+            let (of_some, sum_of_some) = naive(&map, &some, t);
+            let without = Measurer::new(&map, Metric::Sum, None).leave_out(Some(&some)).measure(&Task { triangle: t, limit: f64::INFINITY });
+            prop_assert!((without.error - of_some).abs() < 1e-9 && (without.complexity - sum_of_some).abs() < 1e-6);
             prop_assert!((measure(&map, t).error - largest).abs() < 1e-9);
             let exact = Measurer::new(&map, Metric::Sum, None).measure(&Task { triangle: t, limit: f64::INFINITY });
             prop_assert!((exact.complexity - sum).abs() < 1e-6);

@@ -3,6 +3,7 @@
 //! No GPU, no files, no threads, no clock: values in, values out. The compiler and the viewer
 //! both stand on this layer, which knows only the values of the world file.
 
+pub mod absent;
 pub mod archipelago;
 pub mod camera;
 pub mod detail;

@@ -88,6 +88,7 @@ mod tests {
             max: 0,
             error_m: 0.0,
             exhausted: false,
+            absent: false,
             trees: [leaf.clone(), leaf],
         };
         let grid = |stride: i32| {

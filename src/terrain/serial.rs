@@ -22,7 +22,14 @@ pub struct Grounds {
 }
 
 impl Grounds {
-    pub fn new(map: &HeightMap, mask: Option<&DetailMask>, layout: Layout, rules: &Rules) -> Self {
+    /// `absent` says of each sample of the map whether it is a kept void.
+    pub fn new(
+        map: &HeightMap,
+        absent: Option<&[bool]>,
+        mask: Option<&DetailMask>,
+        layout: Layout,
+        rules: &Rules,
+    ) -> Self {
         let samples = [map.width, map.height];
         let tiling = Tiling::new(layout);
         let present = tiling.present();
@@ -39,15 +46,15 @@ impl Grounds {
             let origin = place * tiling.side;
             let last = tiling.last_sample(place);
             window(map, origin, IVec2::splat(tiling.side + 1), &mut heights);
-            tiles.insert(
-                place,
-                TileGround::new(
-                    &heights,
-                    greys(place, tiling.side + 1).unwrap_or_default(),
-                    last,
-                    rules,
-                ),
-            );
+            let vertices = IVec2::splat(tiling.side + 1);
+            let greys_there = greys(place, vertices.x).unwrap_or_default();
+            let ground = TileGround::new(&heights, greys_there, last, rules);
+            let absent_there = |size| absent.map(|all| part(map, all, origin, size));
+            let ground = match absent_there(vertices) {
+                Some(absent) => ground.leave_out(absent),
+                None => ground,
+            };
+            tiles.insert(place, ground);
             if tiling.level == layout.coarsest() {
                 continue;
             }
@@ -56,8 +63,9 @@ impl Grounds {
             let greys = mask.map(|mask| mask.square(origin, own.max_element(), samples));
             let corner = |p: IVec2| map.at((p.x * tiling.side) as i64, (p.y * tiling.side) as i64);
             window(map, origin, own, &mut heights);
-            let greys = greys.as_deref();
-            for (name, found) in tally(&tiling, place, &heights, greys, rules, corner) {
+            let (greys, absent) = (greys.as_deref(), absent_there(own));
+            let absent = absent.as_deref();
+            for (name, found) in tally(&tiling, place, &heights, absent, greys, rules, corner) {
                 let sum = tallies.entry(name).or_default();
                 *sum = sum.and(found);
             }
@@ -225,16 +233,26 @@ fn places(count: IVec2) -> impl Iterator<Item = IVec2> {
 }
 
 /// A part of a map, into memory that is there; beyond the map its edge goes on.
-fn window(map: &HeightMap, origin: IVec2, size: IVec2, part: &mut HeightMap) {
-    (part.width, part.height) = (size.x as u32, size.y as u32);
-    let heights = &mut part.heights;
-    heights.clear();
+fn window(map: &HeightMap, origin: IVec2, size: IVec2, found: &mut HeightMap) {
+    (found.width, found.height) = (size.x as u32, size.y as u32);
+    found.heights.clear();
+    add_part(map, &map.heights, origin, size, &mut found.heights);
+}
+
+/// A part of what there is of each sample of a map.
+fn part<T: Copy>(map: &HeightMap, all: &[T], origin: IVec2, size: IVec2) -> Vec<T> {
+    let mut found = Vec::with_capacity((size.x * size.y) as usize);
+    add_part(map, all, origin, size, &mut found);
+    found
+}
+
+fn add_part<T: Copy>(map: &HeightMap, all: &[T], origin: IVec2, size: IVec2, found: &mut Vec<T>) {
     for z in origin.y..origin.y + size.y {
         let present = (map.width as i32 - origin.x).clamp(0, size.x) as usize;
         let row = z.min(map.height as i32 - 1) as usize * map.width as usize;
         let first = row + origin.x as usize;
-        heights.extend_from_slice(&map.heights[first..first + present]);
-        let edge = map.heights[row + map.width as usize - 1];
-        heights.resize(heights.len() + size.x as usize - present, edge);
+        found.extend_from_slice(&all[first..first + present]);
+        let edge = all[row + map.width as usize - 1];
+        found.resize(found.len() + size.x as usize - present, edge);
     }
 }

@@ -17,6 +17,8 @@ pub struct Survey {
     pub error: f64,
     /// Lowest and highest sample.
     pub range: Option<(i32, i32)>,
+    /// Whether a leaf is above the threshold.
+    pub exhausted: bool,
     /// A leaf that had to be split and that the lattice would let.
     pub too_coarse: Option<Triangle>,
     /// Vertices strictly inside.
@@ -36,7 +38,7 @@ pub fn survey(
     threshold: f64,
 ) -> Survey {
     let stride = layout.stride(key.level) as i32;
-    let (mut error, mut too_coarse) = (0.0f64, None);
+    let (mut error, mut exhausted, mut too_coarse) = (0.0f64, false, None);
     visit_leaves(layout, key, trees, |leaf| {
         let limit = f64::INFINITY;
         let found = measurer.measure(&Task {
@@ -44,6 +46,7 @@ pub fn survey(
             limit,
         });
         error = error.max(found.error);
+        exhausted |= found.complexity > threshold;
         let must_split = found.complexity > threshold || found.must_split;
         if must_split && on_lattice(leaf, stride) {
             too_coarse.get_or_insert(leaf);
@@ -52,6 +55,7 @@ pub fn survey(
     let (inside, sides) = vertices(layout, key, trees);
     Survey {
         error,
+        exhausted,
         range: range(layout, key, map),
         too_coarse,
         inside,

@@ -8,7 +8,7 @@
 use super::leaves::visit_leaves;
 use super::mesh::PatchData;
 use super::triangle::Triangle;
-use crate::world::{Meta, PatchKey};
+use crate::world::{Coverage, Meta, PatchKey};
 use glam::{DVec3, IVec2, dvec3, ivec2};
 use std::collections::HashMap;
 
@@ -46,11 +46,17 @@ impl<'a> SurfaceBuilder<'a> {
         }
     }
 
-    /// Adds a patch; all patches of a surface are of one level.
-    pub fn add(&mut self, key: PatchKey, patch: PatchData) {
+    /// Adds a patch; all patches of a surface are of one level. Where `cells` says which cells of
+    /// its lattice have ground, triangles over none of them are left out.
+    pub fn add(&mut self, key: PatchKey, patch: PatchData, cells: Option<&Coverage>) {
         let layout = self.meta.layout;
+        let corner = ivec2(key.x as i32, key.z as i32) * layout.patch_size(key.level) as i32;
+        let stride = layout.stride(key.level) as i32;
         visit_leaves(&layout, key, &patch.record.trees, |triangle| {
-            self.add_triangle(triangle, patch);
+            let in_cells = |p: IVec2| (p - corner) / stride;
+            if cells.is_none_or(|cells| is_over_ground(triangle, in_cells, cells)) {
+                self.add_triangle(triangle, patch);
+            }
         });
     }
 
@@ -91,6 +97,20 @@ impl<'a> SurfaceBuilder<'a> {
         }
         index
     }
+}
+
+/// Whether a triangle covers any part of a cell with ground: it covers half a cell at least, so
+/// the cell's middle lies in it or on its edge.
+fn is_over_ground(t: Triangle, in_cells: impl Fn(IVec2) -> IVec2, cells: &Coverage) -> bool {
+    let [a, b, c] = [t.a, t.b, t.c].map(|p| 2 * in_cells(p));
+    let (low, high) = (a.min(b).min(c) / 2, a.max(b).max(c) / 2);
+    let inside = |p: IVec2| {
+        let side = |from: IVec2, to: IVec2| (to - from).perp_dot(p - from) <= 0;
+        side(a, b) && side(b, c) && side(c, a)
+    };
+    (low.y..high.y).any(|z| {
+        (low.x..high.x).any(|x| inside(2 * ivec2(x, z) + 1) && cells.is_present(x as u32, z as u32))
+    })
 }
 
 /// The part of a polygon up to `last` along an axis (Sutherland and Hodgman 1974).
@@ -160,12 +180,17 @@ mod tests {
             sea_level_m: None,
             metric: "max".into(),
             live_factor: None,
+            kept_voids: 0,
             levels: vec![level],
             source: SourceInfo::made_up("made up", [0.0, 0.0]),
         }
     }
 
     fn surface(size_cells: [u32; 2], whole_patches: bool) -> Surface {
+        covered(size_cells, whole_patches, None)
+    }
+
+    fn covered(size_cells: [u32; 2], whole_patches: bool, cells: Option<&Coverage>) -> Surface {
         let meta = meta(size_cells);
         let rect = LatticeRect {
             stride: 1,
@@ -181,6 +206,7 @@ mod tests {
             max: 0,
             error_m: 0.0,
             exhausted: false,
+            absent: false,
             trees: [tree("1100100"), tree("1100100")],
         };
         let mut builder = SurfaceBuilder::new(&meta, whole_patches);
@@ -189,7 +215,7 @@ mod tests {
                 record: &record,
                 heights: &heights,
             };
-            builder.add(key, patch);
+            builder.add(key, patch, cells);
         }
         builder.finish()
     }
@@ -210,6 +236,23 @@ mod tests {
         let normal = dvec3(-0.1, 1.0, 0.0).normalize();
         assert!(whole.normals.iter().all(|n| n.distance(normal) < 1e-12));
         assert_eq!(surface([16, 16], false), whole, "nothing to cut");
+    }
+
+    #[test]
+    fn triangles_over_no_ground_are_left_out() {
+        // Each patch has eight triangles over 4 by 4 cells' worth of legs.
+        let triangles = |present: fn(u32, u32) -> bool| {
+            let cells = Coverage::from_fn([8, 8], present);
+            covered([16, 16], true, Some(&cells)).triangles.len()
+        };
+        assert_eq!(triangles(|_, _| true), 4 * 8);
+        assert_eq!(triangles(|_, _| false), 0);
+        // A cell on a diagonal has two triangles, one beside it has one.
+        assert_eq!(triangles(|x, z| (x, z) == (1, 0)), 4);
+        assert_eq!(
+            triangles(|x, z| (x, z) == (0, 0)) + triangles(|x, z| (x, z) == (3, 0)),
+            4 * 3
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@
 //! them all exactly: in `f32` as long as they stay below 2^24, which is nearly always and fastest,
 //! else in `i64`.
 
+use super::absent::present_runs;
 use super::detail;
+use super::fine::Kind;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
 use super::measure::Metric;
@@ -48,6 +50,8 @@ pub struct TileGround {
     plain: bool,
     /// How much detail is asked for at each sample, empty where none is.
     greys: Vec<u8>,
+    /// Which samples are kept voids, empty where none is.
+    absent: Vec<bool>,
     metric: Metric,
 }
 
@@ -92,11 +96,20 @@ impl TileGround {
             exact_shift,
             coastal,
             greys,
+            absent: Vec::new(),
             metric: rules.metric,
         }
     }
 
-    /// Lowest and highest present sample of a square; none where it lies beyond the source.
+    /// Of the samples at all vertices these are absent: they count as no errors.
+    pub fn leave_out(mut self, absent: Vec<bool>) -> Self {
+        self.plain = false;
+        self.absent = absent;
+        self
+    }
+
+    /// Lowest and highest sample of a square, kept voids' heights among them: what is drawn reaches
+    /// from present samples to those beside them. None where it lies beyond the source.
     pub fn range(&self, corner: IVec2, size: i32) -> Option<[i32; 2]> {
         let end = (corner + size).min(self.last);
         if corner.cmpgt(end).any() {
@@ -215,7 +228,10 @@ impl TileGround {
     /// nearly always enough to know that the limit is exceeded.
     fn at_middle(&self, triangle: Triangle, scan: &Scan) -> i64 {
         let middle = triangle.middle();
-        if middle.cmpgt(self.last).any() {
+        let is_absent = |absent: &bool| *absent;
+        if middle.cmpgt(self.last).any()
+            || self.absent.get(self.index(middle)).is_some_and(is_absent)
+        {
             return 0;
         }
         (scan.at(middle) - ((self.above_base(middle) as i64) << scan.shift)).abs()
@@ -232,32 +248,11 @@ impl TileGround {
     /// distance, and the halvings of a step that it is counted in.
     #[inline]
     fn smallest(&self, t: Triangle) -> Option<(f32, u32)> {
-        let leg = t.a - t.c;
-        if !self.plain || leg.x * leg.x + leg.y * leg.y > 8 {
-            return None;
-        }
-        let [a, b, c] = [t.a, t.b, t.c].map(|p| self.index(p));
-        let height = |at: usize| self.heights[at];
-        // Places count from the north-west, so that the middle of two is their mean.
-        let between =
-            |p: usize, q: usize| (height(p) + height(q) - 2.0 * height((p + q) / 2)).abs();
-        let on_axes = leg.x == 0 || leg.y == 0;
-        match leg.x.abs().max(leg.y.abs()) {
-            1 if on_axes => Some((0.0, 0)),
-            1 => Some((between(a, b), 1)),
-            _ if on_axes => Some((between(a, b).max(between(a, c)).max(between(b, c)), 1)),
-            _ => {
-                let middle = (a + b) / 2;
-                let quarter = |near: usize, far: usize| {
-                    (3.0 * height(near) + height(far) - 4.0 * height((near + middle) / 2)).abs()
-                };
-                let inner =
-                    height(a) + height(b) + 2.0 * height(c) - 4.0 * height((middle + c) / 2);
-                let edges = between(a, b).max(between(a, c)).max(between(b, c));
-                let quarters = quarter(a, b).max(quarter(b, a));
-                Some(((2.0 * edges).max(inner.abs()).max(quarters), 2))
-            }
-        }
+        let kind = Kind::of(t.a - t.c).filter(|_| self.plain)?;
+        let corners = [t.a, t.b, t.c].map(|p| self.index(p));
+        let middle = (corners[0] + corners[1]) / 2;
+        let distance = kind.distance(&self.heights, corners, middle);
+        Some((distance, kind.shift()))
     }
 
     fn scan(&self, t: Triangle) -> Scan {
@@ -368,7 +363,17 @@ impl TileGround {
         let count = rows.count.min(self.last.y - rows.start.y + 1);
         for _ in 0..count {
             let some = samples.min(present);
-            if some > 0 && !visit(first..first + some as usize, plane) {
+            let row = first..first + some.max(0) as usize;
+            let go_on = if self.absent.is_empty() {
+                some <= 0 || visit(row, plane)
+            } else {
+                let mut runs = present_runs(&self.absent[row]);
+                runs.all(|run| {
+                    let start = plane + scan.slope_x * run.start as i64;
+                    visit(first + run.start..first + run.end, start)
+                })
+            };
+            if !go_on {
                 return;
             }
             plane += row_step;

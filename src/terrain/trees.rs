@@ -274,6 +274,7 @@ pub fn record(halves: [Piece; 2], [min, max]: [i32; 2], step_m: f64) -> PatchRec
         max,
         error_m: round_up(error * step_m),
         exhausted: halves.iter().any(|half| half.exhausted),
+        absent: false,
         trees: halves.map(|half| half.bits),
     }
 }
@@ -307,16 +308,17 @@ pub(super) mod tests {
         layout: Layout,
         rules: &Rules,
     ) -> HashMap<PatchKey, PatchRecord> {
-        masked_trees(map, None, layout, rules)
+        trees_of(map, None, None, layout, rules)
     }
 
-    fn masked_trees(
+    fn trees_of(
         map: &HeightMap,
+        absent: Option<&[bool]>,
         mask: Option<&DetailMask>,
         layout: Layout,
         rules: &Rules,
     ) -> HashMap<PatchKey, PatchRecord> {
-        let grounds = Grounds::new(map, mask, layout, rules);
+        let grounds = Grounds::new(map, absent, mask, layout, rules);
         let (tiles, upper) = grounds.settle(rules);
         collect(&Tiling::new(layout), &tiles, &upper, rules)
     }
@@ -347,20 +349,21 @@ pub(super) mod tests {
     /// nothing changes.
     fn naive(
         map: &HeightMap,
+        absent: Option<&[bool]>,
         mask: Option<&DetailMask>,
         layout: &Layout,
         rules: &Rules,
         level: u8,
     ) -> BTreeSet<[i32; 6]> {
         let sea = rules.sea.map(f64::from);
-        let measurer = Measurer::new(map, rules.metric, sea);
+        let measurer = Measurer::new(map, rules.metric, sea).leave_out(absent);
         let needs = |t: &Triangle| {
             let limit = f64::INFINITY;
             let found = measurer.measure(&Task {
                 triangle: *t,
                 limit,
             });
-            let share = mask.map_or(1.0, |mask| least_share(map, mask, t));
+            let share = mask.map_or(1.0, |mask| least_share(map, absent, mask, t));
             found.complexity > rules.threshold(level) * share || found.must_split || share == 0.0
         };
         let stride = layout.stride(level) as i32;
@@ -418,7 +421,12 @@ pub(super) mod tests {
     }
 
     /// The smallest share of a threshold that a mask leaves in a triangle.
-    fn least_share(map: &HeightMap, mask: &DetailMask, t: &Triangle) -> f64 {
+    fn least_share(
+        map: &HeightMap,
+        absent: Option<&[bool]>,
+        mask: &DetailMask,
+        t: &Triangle,
+    ) -> f64 {
         let mut least = 1.0f64;
         let nearest = t.a.min(t.b).min(t.c);
         if nearest.x >= map.width as i32 - 1 || nearest.y >= map.height as i32 - 1 {
@@ -427,6 +435,10 @@ pub(super) mod tests {
         for z in t.rows().z.0..=t.rows().z.1.min(map.height as i32 - 1) {
             let (x0, x1) = t.rows().interval(z);
             for x in x0..=x1.min(map.width as i32 - 1) {
+                let index = (z * map.width as i32 + x) as usize;
+                if absent.is_some_and(|absent| absent[index]) {
+                    continue;
+                }
                 let pixel =
                     |sample: i32, samples: u32, pixels: u32| sample as u32 * pixels / samples;
                 let [px, pz] = [
@@ -473,12 +485,28 @@ pub(super) mod tests {
         }
     }
 
+    /// No void, single ones, or one that may hold whole tiles.
+    fn absent(map: &HeightMap, seed: i64, holed: u32) -> Option<Vec<bool>> {
+        let samples = (0..map.height).flat_map(|z| (0..map.width).map(move |x| (x, z)));
+        let (x0, z0) = (seed as u32 % map.width, seed as u32 / 3 % map.height);
+        let single = |x: u32, z: u32| (x * 7 + z * 13 + x * z) % 5 < 2;
+        let large = |x: u32, z: u32| x.abs_diff(x0) < 17 && z.abs_diff(z0) < 14;
+        let is_absent = |(x, z): (u32, u32)| {
+            if holed == 1 {
+                single(x, z)
+            } else {
+                large(x, z)
+            }
+        };
+        (holed > 0).then(|| samples.map(is_absent).collect())
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
         fn every_level_is_the_smallest_mesh(
             width in 10u32..42, height in 10u32..42, seed in 0i64..1000, error in 0u32..60,
-            sum: bool, sea: bool, bias in 0u8..3, levels in 1u8..6, masked: bool,
+            sum: bool, sea: bool, bias in 0u8..3, levels in 1u8..6, masked: bool, holed in 0u32..3,
         ) {
             let map = rough(width, height, seed);
             let metric = if sum { Metric::Sum } else { Metric::Max };
@@ -489,9 +517,11 @@ pub(super) mod tests {
             let rules = Rules::new(metric, thresholds, sea.then_some(20.0));
             let mask = DetailMask { size: [3, 2], greys: vec![0, 120, 0, 255, 0, 200] };
             let mask = masked.then_some(&mask);
-            let records = masked_trees(&map, mask, layout, &rules);
+            let absent = absent(&map, seed, holed);
+            let absent = absent.as_deref();
+            let records = trees_of(&map, absent, mask, layout, &rules);
             for level in 0..layout.levels {
-                prop_assert_eq!(mesh_of(&layout, level, &records), naive(&map, mask, &layout, &rules, level), "level {}", level);
+                prop_assert_eq!(mesh_of(&layout, level, &records), naive(&map, absent, mask, &layout, &rules, level), "level {}", level);
             }
         }
     }

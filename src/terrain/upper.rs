@@ -6,6 +6,7 @@
 //!
 //! Positions are tile corners, counted in tiles from the north-west.
 
+use super::absent::present_runs;
 use super::detail;
 use super::height_map::HeightMap;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, consider, raise, settle};
@@ -102,13 +103,15 @@ fn ancestors(tiling: &Tiling, root: Triangle) -> Vec<Triangle> {
 }
 
 /// Measures the samples of a tile against triangles wider than it. `window` starts at the tile's
-/// north-west corner and holds present samples only, one row and column less than the tile's
-/// vertices where the source goes on; `greys` of a detail mask lie in a square as wide as the
-/// window's longer side; `corner` gives the height at a tile corner.
+/// north-west corner and holds samples of the source only, one row and column less than the tile's
+/// vertices where the source goes on; `absent` says which of them are kept voids; `greys` of a
+/// detail mask lie in a square as wide as the window's longer side; `corner` gives the height at a
+/// tile corner.
 pub fn tally(
     tiling: &Tiling,
     tile: IVec2,
     window: &HeightMap,
+    absent: Option<&[bool]>,
     greys: Option<&[u8]>,
     rules: &Rules,
     corner: impl Fn(IVec2) -> i32,
@@ -121,32 +124,46 @@ pub fn tally(
     };
     let measured = triangles_over(tiling, tile).into_iter().map(|t| {
         let plane = Plane::through(scaled(t), corner(t.a), corner(t.b), corner(t.c));
-        let mut tally = tally_one(scaled(t), &plane, window, tile * side, rules);
+        let present = Present {
+            window,
+            absent,
+            origin: tile * side,
+        };
+        let mut tally = tally_one(scaled(t), &plane, &present, rules);
         if let Some(greys) = greys {
-            tally.grey = lightest(scaled(t), greys, window, tile * side);
+            tally.grey = lightest(scaled(t), greys, &present);
         }
         (name(t), tally)
     });
     measured.collect()
 }
 
-fn lightest(triangle: Triangle, greys: &[u8], window: &HeightMap, origin: IVec2) -> u8 {
-    let side = window.width.max(window.height) as usize;
+/// The samples of a tile's own, and which of them are present.
+#[derive(Clone, Copy)]
+struct Present<'a> {
+    window: &'a HeightMap,
+    absent: Option<&'a [bool]>,
+    /// The sample of the window's north-west corner.
+    origin: IVec2,
+}
+
+fn lightest(triangle: Triangle, greys: &[u8], present: &Present) -> u8 {
+    let side = present.window.width.max(present.window.height) as usize;
     let mut lightest = 0;
-    visit_rows(triangle, window, origin, |z, columns| {
+    visit_rows(triangle, present, |z, columns| {
         let row = &greys[z * side..][columns];
         lightest = row.iter().fold(lightest, |most, &grey| grey.max(most));
     });
     lightest
 }
 
-/// The rows of a triangle in a window, as the row's number and a range of columns.
-fn visit_rows(
-    triangle: Triangle,
-    window: &HeightMap,
-    origin: IVec2,
-    mut visit: impl FnMut(usize, Range<usize>),
-) {
+/// The present samples of a triangle in a window, as a row's number and a range of columns.
+fn visit_rows(triangle: Triangle, present: &Present, mut visit: impl FnMut(usize, Range<usize>)) {
+    let Present {
+        window,
+        absent,
+        origin,
+    } = *present;
     let rows = triangle.rows();
     let last = origin + ivec2(window.width as i32, window.height as i32) - 1;
     for z in rows.z.0.max(origin.y)..=rows.z.1.min(last.y) {
@@ -154,23 +171,25 @@ fn visit_rows(
         let (x0, x1) = (x0.max(origin.x), x1.min(last.x));
         if x0 <= x1 {
             let columns = (x0 - origin.x) as usize..(x1 - origin.x + 1) as usize;
-            visit((z - origin.y) as usize, columns);
+            let row = (z - origin.y) as usize;
+            let Some(absent) = absent else {
+                visit(row, columns);
+                continue;
+            };
+            let first = columns.start;
+            let row_absent = &absent[row * window.width as usize..][columns];
+            present_runs(row_absent).for_each(|run| visit(row, first + run.start..first + run.end));
         }
     }
 }
 
-fn tally_one(
-    triangle: Triangle,
-    plane: &Plane,
-    window: &HeightMap,
-    origin: IVec2,
-    rules: &Rules,
-) -> Tally {
+fn tally_one(triangle: Triangle, plane: &Plane, present: &Present, rules: &Rules) -> Tally {
+    let Present { window, origin, .. } = *present;
     let mut tally = Tally {
         denominator: plane.denominator,
         ..Tally::default()
     };
-    visit_rows(triangle, window, origin, |z, columns| {
+    visit_rows(triangle, present, |z, columns| {
         let start = origin + ivec2(columns.start as i32, z as i32);
         let row = &window.heights[z * window.width as usize..][columns];
         add_row(&mut tally, row, plane, start, rules);

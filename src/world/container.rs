@@ -29,6 +29,7 @@ pub enum ChunkKind {
     Meta,
     Topology,
     Heights,
+    Coverage,
     Live,
     Imagery,
     Materials,
@@ -36,11 +37,12 @@ pub enum ChunkKind {
     Normals,
 }
 
-const KINDS: [(ChunkKind, [u8; 4]); 8] = [
+const KINDS: [(ChunkKind, [u8; 4]); 9] = [
     (ChunkKind::Meta, *b"META"),
     (ChunkKind::Heights, *b"HGTS"),
     (ChunkKind::Topology, *b"TOPO"),
     (ChunkKind::Live, *b"LIVE"),
+    (ChunkKind::Coverage, *b"COVR"),
     (ChunkKind::Imagery, *b"IMGE"),
     (ChunkKind::Materials, *b"MATL"),
     (ChunkKind::Horizons, *b"HRZN"),

@@ -91,6 +91,7 @@ mod tests {
             max: 0,
             error_m: 0.0,
             exhausted: false,
+            absent: false,
             trees: [tree.clone(), tree],
         }
     }

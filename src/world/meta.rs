@@ -64,6 +64,9 @@ pub struct Meta {
     /// the world has no such chunks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_factor: Option<f64>,
+    /// Samples of the source that are absent, there being no ground; chunks say which.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_voids: u64,
     /// One entry a level, finest first.
     pub levels: Vec<LevelMeta>,
     pub source: SourceInfo,
@@ -85,6 +88,10 @@ pub struct LevelMeta {
     pub tallest_patch_m: f64,
     /// Bits of the level's bit-streams, uncompressed.
     pub topology_bits: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Meta {

@@ -6,6 +6,7 @@
 
 pub mod bits;
 pub mod container;
+pub mod coverage;
 pub mod heights;
 pub mod layout;
 pub mod live;
@@ -18,6 +19,7 @@ pub mod topology;
 
 pub use bits::{BitReader, BitRuns, Bits};
 pub use container::{ChunkId, ChunkKind, Coding, PackedChunk, WorldWriter};
+pub use coverage::Coverage;
 pub use heights::HeightGrid;
 pub use layout::{LatticeRect, Layout, PatchKey, SectionKey};
 pub use meta::{LevelMeta, Meta, StoredHeights};

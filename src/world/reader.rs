@@ -6,8 +6,9 @@
 use super::container::{self, Entry};
 use super::meta::MAX_META_BYTES;
 use super::nodes::{self, SectionTrees};
-use super::{ChunkId, ChunkKind, FormatError, HeightGrid, Meta, PatchKey, PatchRecord, SectionKey};
-use super::{StoredHeights, heights, live, topology};
+use super::{ChunkId, ChunkKind, Coverage, FormatError, HeightGrid, Meta};
+use super::{PatchKey, PatchRecord, SectionKey, StoredHeights};
+use super::{coverage, heights, live, topology};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -58,6 +59,10 @@ pub struct Section {
     /// First patch and one past the last, [x0, z0, x1, z1].
     pub area: [u32; 4],
     pub patches: Vec<PatchRecord>,
+    /// Which samples have ground, at level 0; none where all have.
+    pub samples: Option<Coverage>,
+    /// Which cells of the lattice have ground; none where all have.
+    pub cells: Option<Coverage>,
     /// Bytes in memory; heights shared with another level count there too.
     pub bytes: usize,
 }
@@ -67,6 +72,18 @@ impl Section {
     pub fn patch(&self, key: PatchKey) -> &PatchRecord {
         let [x0, z0, x1, _] = self.area;
         &self.patches[((key.z - z0) * (x1 - x0) + key.x - x0) as usize]
+    }
+
+    /// Which cells of a patch's lattice, so many a side, have ground; none where all have.
+    pub fn patch_cells(&self, key: PatchKey, cells: u32) -> Option<Coverage> {
+        let corner = [
+            (key.x - self.area[0]) * cells,
+            (key.z - self.area[1]) * cells,
+        ];
+        let all = self.cells.as_ref()?;
+        let present = |x, z| all.is_present(corner[0] + x, corner[1] + z);
+        let own = Coverage::from_fn([cells; 2], present);
+        own.lacks_any([cells; 2]).then_some(own)
     }
 }
 
@@ -210,12 +227,28 @@ impl World {
         let heights = self.read_heights(key, coarser, &patches)?;
         let trees = patches.iter().flat_map(|patch| &patch.trees);
         let tree_bytes: usize = trees.map(|tree| tree.bytes().len()).sum();
-        let bytes = heights.heights.len() * 4 + size_of_val(&patches[..]) + tree_bytes;
+        let covered = self.read_coverage(key)?;
+        let (samples, cells) = if key.level == 0 {
+            let cells = covered.as_ref().map(Coverage::cells);
+            (covered, cells)
+        } else {
+            (None, covered)
+        };
+        let covered_bytes = [&samples, &cells]
+            .into_iter()
+            .flatten()
+            .map(Coverage::bytes);
+        let bytes = heights.heights.len() * 4
+            + size_of_val(&patches[..])
+            + tree_bytes
+            + covered_bytes.sum::<usize>();
         Ok(Section {
             key,
             heights,
             area,
             patches,
+            samples,
+            cells,
             bytes,
         })
     }
@@ -231,6 +264,20 @@ impl World {
         let bytes = read_chunk(self.source.as_ref(), &self.entries, id, limit)?;
         let steps = live::decode(&bytes, &section.patches).map_err(name_chunk(id))?;
         Ok(Some(steps))
+    }
+
+    /// Where a section has ground: its samples at level 0, the cells of its lattice at any other;
+    /// none where all of it has.
+    pub fn read_coverage(&self, key: SectionKey) -> Result<Option<Coverage>, FormatError> {
+        let id = chunk_of(ChunkKind::Coverage, key);
+        if self.meta.kept_voids == 0 || !self.entries.contains_key(&id) {
+            return Ok(None);
+        }
+        let size = coverage::size(&self.meta.layout, key);
+        let limit = coverage::stored_bytes(size);
+        let bytes = read_chunk(self.source.as_ref(), &self.entries, id, limit)?;
+        let found = Coverage::decode(&bytes, size).map_err(name_chunk(id))?;
+        Ok(Some(found))
     }
 
     /// The heights of a section, without its patches where they are not needed.

@@ -1,7 +1,7 @@
 //! What a section stores of its patches: bounds, error, and the two bit-streams of each.
 //!
 //! A chunk holds its patches row by row: lowest and highest height (i32, steps), stored error
-//! (f32, metres), flags (u8, bit 0: exhausted), the lengths of the two bit-streams (u32, bits),
+//! (f32, metres), flags (u8, bit 0: exhausted, bit 1: absent), the lengths of the two bit-streams (u32, bits),
 //! then the bytes of the first and of the second. Lengths are checked against the bytes that
 //! are there before anything is taken.
 
@@ -17,6 +17,8 @@ pub struct PatchRecord {
     pub error_m: f32,
     /// True when the lattice was too wide for the threshold.
     pub exhausted: bool,
+    /// True when all its samples are kept voids: nothing of it is to be seen.
+    pub absent: bool,
     /// The bintrees of the two halves.
     pub trees: [Bits; 2],
 }
@@ -40,7 +42,7 @@ pub fn encode(patches: &[PatchRecord]) -> Vec<u8> {
         out.extend(patch.min.to_le_bytes());
         out.extend(patch.max.to_le_bytes());
         out.extend(patch.error_m.to_le_bytes());
-        out.push(patch.exhausted as u8);
+        out.push(u8::from(patch.exhausted) | u8::from(patch.absent) << 1);
         patch
             .trees
             .iter()
@@ -78,7 +80,7 @@ fn decode_patch(bytes: &mut &[u8], max_depth: u32) -> Result<PatchRecord, Format
         u32::from_le_bytes(take(bytes)?),
         u32::from_le_bytes(take(bytes)?),
     ];
-    if min > max || !error_m.is_finite() || error_m < 0.0 || flags > 1 {
+    if min > max || !error_m.is_finite() || error_m < 0.0 || flags > 3 {
         return Err(FormatError::new(
             "a patch whose bounds, error or flags cannot be",
         ));
@@ -93,6 +95,7 @@ fn decode_patch(bytes: &mut &[u8], max_depth: u32) -> Result<PatchRecord, Format
         max,
         error_m,
         exhausted: flags & 1 == 1,
+        absent: flags & 2 == 2,
         trees,
     })
 }
@@ -129,6 +132,7 @@ mod tests {
                 max: 900,
                 error_m: 1.5,
                 exhausted: true,
+                absent: false,
                 trees: [tree(&[true, false, true, false, false]), tree(&[false])],
             },
             PatchRecord {
@@ -136,6 +140,7 @@ mod tests {
                 max: 0,
                 error_m: 0.0,
                 exhausted: false,
+                absent: true,
                 trees: [tree(&[false]), tree(&[true, false, false])],
             },
         ]

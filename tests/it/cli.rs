@@ -196,7 +196,7 @@ fn flags_that_cannot_be_followed_are_refused() {
         &["--raw-size", "4"],
         &["--byte-order", "middle"],
         &["--crop", "1,2,3"],
-        &["--voids", "keep"],
+        &["--voids", "leave"],
         &["--resample", "0"],
     ];
     for flags in compile {
@@ -288,8 +288,14 @@ fn inspect_has_exactly_the_documented_keys() {
         keys(&value),
         "bytes height_step_m heights levels patch_cells sea_level_m size_cells source spacing_m"
     );
-    assert_eq!(keys(&value["bytes"]), "heights other topology total trees");
-    assert_eq!(keys(&value["source"]), "crs files filled max_m min_m voids");
+    assert_eq!(
+        keys(&value["bytes"]),
+        "coverage heights other topology total trees"
+    );
+    assert_eq!(
+        keys(&value["source"]),
+        "crs files filled kept max_m min_m voids"
+    );
     let levels = value["levels"].as_array().expect("an array");
     assert!(levels.len() > 3);
     for (number, level) in levels.iter().enumerate() {
@@ -300,7 +306,7 @@ fn inspect_has_exactly_the_documented_keys() {
         );
         assert_eq!(level["level"], number);
     }
-    let parts = ["heights", "topology", "trees", "other"];
+    let parts = ["heights", "topology", "coverage", "trees", "other"];
     let sum: u64 = parts
         .iter()
         .map(|part| value["bytes"][part].as_u64().expect("bytes"))

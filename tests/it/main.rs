@@ -10,6 +10,7 @@ mod compile;
 mod export;
 mod holes;
 mod import;
+mod keep;
 mod layers;
 mod nodes;
 mod pictures;

@@ -47,6 +47,7 @@ fn a_sound_world_passes_and_every_check_compared_something() {
             "checksums",
             "sections",
             "heights",
+            "coverage",
             "bounds",
             "certificates",
             "nesting",
@@ -298,7 +299,7 @@ fn entries(world: &[u8]) -> Vec<container::Entry> {
 }
 
 /// The world with changed chunks, under right checksums.
-fn rewrite(world: &[u8], change: impl Fn(ChunkId, Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+pub fn rewrite(world: &[u8], change: impl Fn(ChunkId, Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     let writer = WorldWriter::new(Box::new(MemorySpool::default()));
     for entry in entries(world) {
         let start = entry.offset as usize;

@@ -78,7 +78,7 @@ fn exact(map: &HeightMap) -> usize {
         lattice_bias: 0,
     };
     let rules = Rules::new(Metric::Max, vec![ERROR_M], None);
-    let grounds = Grounds::new(map, None, layout, &rules);
+    let grounds = Grounds::new(map, None, None, layout, &rules);
     let (tiles, _) = grounds.settle(&rules);
     let mut mesher = Mesher::default();
     let triangles = |tile| black_box(mesher.build(tile, 0)).indices.len();

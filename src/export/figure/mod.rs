@@ -191,6 +191,7 @@ mod tests {
                 max: 5,
                 error_m: 1.0,
                 exhausted: false,
+                absent: false,
                 trees: [bits.clone(), bits],
             },
             spacing_m: [10.0, 12.0],

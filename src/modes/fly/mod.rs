@@ -28,7 +28,7 @@ pub fn run(world: Option<&Path>, args: &ViewArgs, camera: Option<&CameraArg>) ->
     let event_loop = EventLoop::new();
     if let Err(error) = &event_loop {
         log::debug!("{error}");
-        eprintln!(
+        tell!(
             "no display to open a window on (set DISPLAY or WAYLAND_DISPLAY for one); flying without it"
         );
     }
@@ -52,9 +52,9 @@ fn fly_without_display(
     let folder = Path::new(PICTURE_FOLDER);
     let written = flight::fly_headless(&gpu, &mut scene, &start, settings, folder)?;
     for path in &written {
-        eprintln!("wrote {}", path.display());
+        tell!("wrote {}", path.display());
     }
-    eprintln!(
+    tell!(
         "{} pictures of the flight are in {}",
         written.len(),
         folder.display()

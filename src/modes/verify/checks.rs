@@ -1,7 +1,7 @@
 //! The checks of `highfell verify`, one function each.
 
 use super::findings::Findings;
-use crate::modes::sections::{self, FullHeights};
+use crate::modes::sections::{self, FullGround, FullHeights};
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::{Measurer, Metric};
 use crate::terrain::soundness::{Survey, first_unnested, survey};
@@ -13,6 +13,8 @@ pub struct Contents {
     pub map: HeightMap,
     /// Whether the map is not the source's samples but what was rebuilt of them.
     pub is_rebuilt: bool,
+    /// Which samples are kept voids, where the world has any.
+    pub absent: Option<Vec<bool>>,
     /// By level, row by row.
     records: Vec<Vec<PatchRecord>>,
 }
@@ -58,9 +60,11 @@ impl Contents {
             }
         }
         let whole = |level: Vec<Option<PatchRecord>>| level.into_iter().flatten().collect();
+        let FullGround { map, absent } = heights.finish();
         let contents = Contents {
-            map: heights.finish(),
+            map,
             is_rebuilt: world.meta.heights == StoredHeights::Nodes,
+            absent,
             records: records.into_iter().map(whole).collect(),
         };
         (findings, Some(contents))
@@ -70,12 +74,34 @@ impl Contents {
         &self.records[key.level as usize][index(layout, key)]
     }
 
+    /// How many samples are kept voids.
+    pub fn absent_count(&self) -> u64 {
+        let absent = self.absent.iter().flatten();
+        absent.filter(|absent| **absent).count() as u64
+    }
+
+    /// Whether any sample of a closed square is present, as far as the source goes.
+    pub fn any_present(&self, corner: [u32; 2], size: u32) -> bool {
+        let Some(absent) = &self.absent else {
+            return true;
+        };
+        let end = |at: u32, samples: u32| (at + size).min(samples - 1) as usize;
+        let columns = corner[0] as usize..=end(corner[0], self.map.width);
+        let rows = corner[1] as usize..=end(corner[1], self.map.height);
+        let width = self.map.width as usize;
+        rows.into_iter().any(|z| {
+            let row = &absent[z * width..][columns.clone()];
+            row.iter().any(|absent| !absent)
+        })
+    }
+
     /// What every patch really is, by level and row by row.
     pub fn surveys(&self, world: &World) -> Vec<Vec<Survey>> {
         let meta = &world.meta;
         let metric: Metric = meta.metric.parse().unwrap_or_default();
         let sea_level = meta.sea_level_m.map(|sea| sea / meta.height_step_m);
-        let measurer = Measurer::new(&self.map, metric, sea_level);
+        let measurer =
+            Measurer::new(&self.map, metric, sea_level).leave_out(self.absent.as_deref());
         let unit = metric.unit(meta.height_step_m, meta.spacing_m);
         let level = |(facts, level): (&LevelMeta, u8)| {
             let threshold = facts.threshold / unit;
@@ -172,8 +198,7 @@ pub fn certificates(world: &World, contents: &Contents, surveys: &[Vec<Survey>])
         findings.expect(holds, || {
             format!("patch {key}: error {stored} m stored, {found} m found")
         });
-        let threshold = meta.levels[key.level as usize].threshold / meta.height_step_m;
-        let exhausted = survey.error > threshold;
+        let exhausted = survey.exhausted;
         findings.expect(record.exhausted == exhausted, || {
             let name = |exhausted| {
                 if exhausted {

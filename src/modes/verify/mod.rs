@@ -5,6 +5,7 @@
 //! nothing. What cannot be read cannot be checked, so damaged chunks end the list early.
 
 mod checks;
+mod coverage;
 mod findings;
 mod nodes;
 mod source;
@@ -41,30 +42,31 @@ fn all_checks(world: &World, args: &VerifyArgs) -> Result<Vec<Findings>> {
         return Ok(findings);
     };
     let at_nodes = world.meta.heights == StoredHeights::Nodes;
-    let path = args.source.as_deref();
-    let taken = path.filter(|_| at_nodes);
-    let taken = taken.map(|path| nodes::take_source(&mut contents, world, path));
+    let has_source = !args.source.is_empty();
+    let taken = (at_nodes && has_source).then(|| nodes::take_source(&mut contents, world, args));
     let taken = taken.transpose()?;
     let surveys = contents.surveys(world);
     if contents.is_rebuilt {
         let names = ["heights", "bounds", "certificates"];
         findings.extend(names.map(|name| Findings::skipped(name, "patches", NEEDS_SOURCE)));
+        findings.push(coverage::check(world, &contents));
     } else {
         findings.push(match at_nodes {
             true => nodes::heights(world, &contents),
             false => checks::heights(world, &contents),
         });
+        findings.push(coverage::check(world, &contents));
         findings.push(checks::bounds(world, &contents, &surveys));
         findings.push(checks::certificates(world, &contents, &surveys));
     }
     findings.push(checks::nesting(world, &contents));
     findings.push(checks::borders(world, &surveys));
     findings.push(checks::facts(world, &contents, &surveys));
-    findings.extend(match (taken, path) {
+    findings.extend(match (taken, has_source) {
         (Some(taken), _) if contents.is_rebuilt => Some(taken),
         (Some(taken), _) => Some(nodes::source(world, &contents, taken)),
-        (None, Some(path)) => Some(source::source(world, &contents, path)?),
-        (None, None) => None,
+        (None, true) => Some(source::source(world, &contents, args)?),
+        (None, false) => None,
     });
     Ok(findings)
 }

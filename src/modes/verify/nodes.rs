@@ -7,15 +7,16 @@ use super::checks::Contents;
 use super::findings::Findings;
 use super::source::{load_like, same_size};
 use crate::error::Result;
+use crate::modes::cli::VerifyArgs;
 use crate::modes::sections;
 use crate::terrain::leaves::visit_leaves;
 use crate::world::{PatchKey, Section, World};
-use std::path::Path;
 
 /// Puts the source's samples in the place of the rebuilt ones; a fault where their numbers differ.
-pub fn take_source(contents: &mut Contents, world: &World, path: &Path) -> Result<Findings> {
+pub fn take_source(contents: &mut Contents, world: &World, args: &VerifyArgs) -> Result<Findings> {
+    let path = &args.source[0];
     let mut findings = Findings::new("source", "corners of triangles");
-    let found = load_like(world, path)?.ground.whole()?;
+    let found = load_like(world, args)?.ground.whole()?;
     if same_size(&mut findings, &contents.map, &found, path) {
         contents.map = found;
         contents.is_rebuilt = false;

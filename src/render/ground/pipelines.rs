@@ -1,9 +1,8 @@
-//! The pipelines of the ground, one a view and one more for patches that are cut, and what they
-//! read.
+//! The pipelines of the ground, one a view and a kind of cut, and what they read.
 
 use super::super::gpu::Gpu;
 use super::super::pipeline::{self, PipelineSpec};
-use super::PatchInstance;
+use super::{Cut, PatchInstance};
 use crate::settings::View;
 use crate::terrain::mesh::PatchVertex;
 use std::collections::HashMap;
@@ -17,6 +16,11 @@ pub fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
     };
     let texture = wgpu::BindingType::Texture {
         sample_type: wgpu::TextureSampleType::Float { filterable: true },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let numbers = wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Uint,
         view_dimension: wgpu::TextureViewDimension::D2,
         multisampled: false,
     };
@@ -37,6 +41,7 @@ pub fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
                 ),
                 entry(2, wgpu::ShaderStages::VERTEX, storage),
                 entry(3, wgpu::ShaderStages::VERTEX, storage),
+                entry(4, wgpu::ShaderStages::FRAGMENT, numbers),
             ],
         })
 }
@@ -44,7 +49,7 @@ pub fn group_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
 pub fn bind_group(
     gpu: &Gpu,
     layout: &wgpu::BindGroupLayout,
-    atlas: &wgpu::Texture,
+    textures: [&wgpu::Texture; 2],
     vertices: &wgpu::Buffer,
     indices: &wgpu::Buffer,
 ) -> wgpu::BindGroup {
@@ -54,12 +59,13 @@ pub fn bind_group(
         min_filter: wgpu::FilterMode::Linear,
         ..Default::default()
     });
-    let view = atlas.create_view(&Default::default());
+    let views = textures.map(|texture| texture.create_view(&Default::default()));
     let resources = [
-        wgpu::BindingResource::TextureView(&view),
+        wgpu::BindingResource::TextureView(&views[0]),
         wgpu::BindingResource::Sampler(&sampler),
         vertices.as_entire_binding(),
         indices.as_entire_binding(),
+        wgpu::BindingResource::TextureView(&views[1]),
     ];
     let entries: Vec<_> = (0..)
         .zip(resources)
@@ -77,7 +83,8 @@ pub fn create(
     globals: &wgpu::BindGroupLayout,
     group: &wgpu::BindGroupLayout,
     format: wgpu::TextureFormat,
-) -> HashMap<(View, bool), wgpu::RenderPipeline> {
+    has_voids: bool,
+) -> HashMap<(View, Cut), wgpu::RenderPipeline> {
     let module = pipeline::shader(gpu, "ground", include_str!("../../../shaders/ground.wgsl"));
     let layout = pipeline::layout(gpu, "ground", &[globals, group]);
     let per_vertex = wgpu::vertex_attr_array![0 => Uint16x2, 1 => Sint32x2];
@@ -94,7 +101,7 @@ pub fn create(
         step_mode: wgpu::VertexStepMode::Instance,
         attributes: &per_patch,
     };
-    let one = |view: View, cut: bool| {
+    let one = |view: View, cut: Cut| {
         let fragment = match view {
             View::Shaded => "fs_shaded",
             View::Wireframe => "fs_wireframe",
@@ -116,7 +123,10 @@ pub fn create(
             vertex,
             fragment,
             buffers,
-            constants: &[("CUT", cut as u32 as f64)],
+            constants: &[
+                ("CUT", f64::from(cut != Cut::Nowhere)),
+                ("VOIDS", f64::from(cut == Cut::Voids)),
+            ],
             cull: view != View::Hole,
             blend: None,
             writes_depth: true,
@@ -124,9 +134,14 @@ pub fn create(
         };
         pipeline::create(gpu, &spec)
     };
+    let cuts: &[Cut] = if has_voids {
+        &[Cut::Nowhere, Cut::Border, Cut::Voids]
+    } else {
+        &[Cut::Nowhere, Cut::Border]
+    };
     let keys = View::ALL
         .into_iter()
-        .flat_map(|view| [(view, false), (view, true)]);
+        .flat_map(|view| cuts.iter().map(move |&cut| (view, cut)));
     keys.map(|(view, cut)| ((view, cut), one(view, cut)))
         .collect()
 }

@@ -18,6 +18,7 @@ fn section(layout: &Layout, key: SectionKey) -> Section {
         max: 9,
         error_m: 1.0,
         exhausted: false,
+        absent: false,
         trees: [leaf.clone(), leaf],
     };
     let rect = crate::world::LatticeRect {
@@ -32,6 +33,8 @@ fn section(layout: &Layout, key: SectionKey) -> Section {
             heights: vec![0],
         }),
         area,
+        samples: None,
+        cells: None,
         bytes: 4,
         patches: vec![record; ((area[2] - area[0]) * (area[3] - area[1])) as usize],
     }
@@ -60,6 +63,8 @@ fn built(key: PatchKey) -> BuiltPatch {
         key,
         mesh: PatchMesh::default(),
         normals: vec![],
+        cells: None,
+        absent: false,
         error_m: 1.0,
         parent_error_m: 1.0,
     }

@@ -124,6 +124,7 @@ fn record(roots: &[Triangle; 2], step: i32, vertices: &HashSet<IVec2>) -> PatchR
         max: 0,
         error_m: 0.0,
         exhausted: false,
+        absent: false,
         trees,
     }
 }
