@@ -12,6 +12,7 @@ use crate::terrain::upper::{Tallies, Upper};
 use crate::world::container::pack;
 use crate::world::reader::chunk_of;
 use crate::world::{ChunkKind, Coding, PatchKey, SectionKey, Spool, WorldWriter, live};
+use glam::IVec2;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -40,46 +41,61 @@ pub fn write_live(
 }
 
 fn write_level(job: &Job, meshes: &Meshes, level: u8, writer: &WorldWriter) -> Result<()> {
-    let layout = &job.tiling.layout;
+    if job.tiling.layout.is_global(level) {
+        write_global(job, meshes, level, writer)
+    } else {
+        write_streamed(job, meshes, level, writer)
+    }
+}
+
+/// A tile is a section.
+fn write_streamed(job: &Job, meshes: &Meshes, level: u8, writer: &WorldWriter) -> Result<()> {
+    job.present_tiles().into_par_iter().try_for_each(|place| {
+        let tile = meshes.tile(place, None)?;
+        let patches = job.tiling.patches_of(place, level).into_iter();
+        let steps: Vec<[Steps; 2]> = patches.map(|key| patch_steps(&tile, key)).collect();
+        let (x, z) = (place.x as u32, place.y as u32);
+        pack_steps(SectionKey { level, x, z }, &steps, writer)
+    })
+}
+
+/// A section holds the whole level.
+fn write_global(job: &Job, meshes: &Meshes, level: u8, writer: &WorldWriter) -> Result<()> {
     let wider = level > job.tiling.level;
-    let tiles = meshes.worked_on();
-    type Found = (Vec<(PatchKey, [Steps; 2])>, [Steps; 2]);
-    let found: Vec<Found> = tiles
-        .par_iter()
-        .map(|&place| {
+    let found: Vec<TileSteps> = meshes
+        .worked_on()
+        .into_par_iter()
+        .map(|place| {
             let tile = meshes.tile(place, None)?;
             if wider {
-                return Ok((Vec::new(), tile_steps(&tile)));
+                return Ok((place, Vec::new(), tile_steps(&tile)));
             }
-            let patches = job.tiling.patches_of(place, level);
-            let steps = patches
-                .into_iter()
-                .map(|key| (key, patch_steps(&tile, key)));
-            Ok((steps.collect(), Default::default()))
+            let patches = job.tiling.patches_of(place, level).into_iter();
+            let steps = patches.map(|key| (key, patch_steps(&tile, key)));
+            Ok((place, steps.collect(), Default::default()))
         })
         .collect::<Result<_>>()?;
     let mut patches: HashMap<PatchKey, [Steps; 2]> = HashMap::new();
     let mut halves = HashMap::new();
-    for (&place, (own, pieces)) in tiles.iter().zip(found) {
+    for (place, own, pieces) in found {
         patches.extend(own);
         halves.insert(place, pieces);
     }
-    for section in layout.sections(level) {
-        let [x0, z0, x1, z1] = layout.section_patches(section);
-        let keys = (z0..z1).flat_map(|z| (x0..x1).map(move |x| PatchKey::new(level, x, z)));
-        let steps = keys.map(|key| {
-            if wider {
-                upper_steps(&meshes.upper, &job.tiling, key, &halves)
-            } else {
-                patches
-                    .remove(&key)
-                    .expect("every present patch was walked")
-            }
-        });
-        pack_steps(section, &steps.collect::<Vec<_>>(), writer)?;
-    }
-    Ok(())
+    let steps = job.tiling.layout.keys(level).map(|key| {
+        if wider {
+            upper_steps(&meshes.upper, &job.tiling, key, &halves)
+        } else {
+            patches
+                .remove(&key)
+                .expect("every present patch was walked")
+        }
+    });
+    let section = SectionKey { level, x: 0, z: 0 };
+    pack_steps(section, &steps.collect::<Vec<_>>(), writer)
 }
+
+/// What a tile says of a level: its patches' steps, or those of its two halves.
+type TileSteps = (IVec2, Vec<(PatchKey, [Steps; 2])>, [Steps; 2]);
 
 fn pack_steps(section: SectionKey, steps: &[[Steps; 2]], writer: &WorldWriter) -> Result<()> {
     let id = chunk_of(ChunkKind::Live, section);
