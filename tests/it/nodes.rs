@@ -51,7 +51,7 @@ fn a_compiled_world_passes_with_its_source_and_says_what_it_skips_without() {
 
     let (run, checks) = verify(&home, &["--source", path]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(checks.len(), 9);
+    assert_eq!(checks.len(), 10);
     assert!(
         checks
             .iter()
