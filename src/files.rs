@@ -75,7 +75,8 @@ pub fn write_beside(
     Ok(())
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder that a file lies in, or will.
+pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -57,7 +57,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
         });
     }
     // Where there must be room for the world anyway.
-    options.scratch = Some(folder_of(&output));
+    options.scratch = Some(files::folder_of(&output).to_owned());
     let (source, lint) = import::load_watched(&tiles, &options, &mut progress)?;
     bar.finish();
     if !args.quiet {
@@ -206,13 +206,6 @@ impl ProgressBar {
 
     pub fn finish(&self) {
         self.0.finish_and_clear();
-    }
-}
-
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
     }
 }
 

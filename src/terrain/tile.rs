@@ -15,6 +15,9 @@ use crate::world::live::STEPS;
 use crate::world::{Layout, PatchKey};
 use glam::{IVec2, ivec2};
 
+/// The corners of a square of side 1: north-west, north-east, south-west, south-east.
+pub const CORNERS: [IVec2; 4] = [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)];
+
 /// How a world is cut into tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
@@ -222,7 +225,7 @@ impl<'a> Tile<'a> {
 
     /// North-west, north-east, south-west, south-east.
     pub fn corners(&self) -> [IVec2; 4] {
-        [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)].map(|corner| corner * self.tiling.side)
+        CORNERS.map(|corner| corner * self.tiling.side)
     }
 
     pub fn corner_ranks(&self) -> [Rank; 4] {

@@ -12,7 +12,7 @@ use super::height_map::HeightMap;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, consider, raise, settle};
 use super::measure::Metric;
 use super::rules::Rules;
-use super::tile::Tiling;
+use super::tile::{CORNERS, Tiling};
 use super::triangle::{Plane, Triangle};
 use glam::{IVec2, ivec2};
 use std::collections::{HashMap, HashSet};
@@ -70,8 +70,7 @@ fn name(t: Triangle) -> [IVec2; 3] {
 /// north and west border included, its south and east border left to the neighbours.
 pub fn triangles_over(tiling: &Tiling, tile: IVec2) -> Vec<Triangle> {
     let mut found = Vec::new();
-    let neighbours = [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)];
-    for place in neighbours.map(|offset| tile - offset) {
+    for place in CORNERS.map(|offset| tile - offset) {
         if place.min_element() < 0 {
             continue;
         }
@@ -330,7 +329,7 @@ impl<'a> Upper<'a> {
 }
 
 fn corners_of(tile: IVec2) -> [IVec2; 4] {
-    [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)].map(|offset| tile + offset)
+    CORNERS.map(|offset| tile + offset)
 }
 
 impl Ranked for Upper<'_> {
@@ -341,7 +340,7 @@ impl Ranked for Upper<'_> {
     fn set_rank(&mut self, vertex: IVec2, rank: Rank) {
         self.ranks.insert(vertex, rank);
         let extent = self.tiling.extent();
-        let around = [ivec2(0, 0), ivec2(1, 0), ivec2(0, 1), ivec2(1, 1)].map(|o| vertex - o);
+        let around = CORNERS.map(|offset| vertex - offset);
         let inside = |tile: &IVec2| tile.min_element() >= 0 && tile.cmplt(extent).all();
         self.touched.extend(around.into_iter().filter(inside));
     }
