@@ -93,14 +93,18 @@ impl Job<'_> {
         if !self.is_present(tile) {
             return Ok(None);
         }
-        let heights = self.window(tile, 0)?;
+        self.ground_of(tile, &self.window(tile, 0)?, 0).map(Some)
+    }
+
+    /// The ground of a present tile whose heights and those of a rim are known.
+    pub fn ground_of(&self, tile: IVec2, window: &HeightMap, rim: i32) -> Result<TileGround> {
         let greys = self.greys(tile, self.tiling.side + 1).unwrap_or_default();
         let last = self.tiling.last_sample(tile);
-        let ground = TileGround::new(&heights, greys, last, &self.rules);
-        Ok(Some(match self.absent(tile)? {
+        let ground = TileGround::new(window, rim as u32, greys, last, &self.rules);
+        Ok(match self.absent(tile)? {
             Some(absent) => ground.leave_out(absent),
             None => ground,
-        }))
+        })
     }
 
     /// Which samples at a tile's vertices are absent, those beyond the source among them; none

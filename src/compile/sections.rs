@@ -14,21 +14,25 @@ pub fn pack_topology(key: SectionKey, records: &[PatchRecord]) -> Result<PackedC
     pack(chunk_of(ChunkKind::Topology, key), Coding::Zstd, bytes)
 }
 
-/// The heights of a section, from those at samples of the world, beyond its edge too; none where
-/// the coarser level has the same lattice.
+/// The heights of a section; none where the coarser level has the same lattice. `fill` writes a row
+/// of heights: from a sample of the world, or beyond its edge, every so many samples to the east.
 pub fn pack_heights(
     layout: &Layout,
     key: SectionKey,
-    height: impl Fn(IVec2) -> i32,
+    fill: impl Fn(IVec2, usize, &mut [i32]),
 ) -> Result<Option<PackedChunk>, FormatError> {
     let coarser = layout.coarser_section(key);
     if coarser.is_some_and(|coarser| layout.stride(coarser.level) == layout.stride(key.level)) {
         return Ok(None);
     }
     let rect = layout.section_rect(key);
-    let stride = rect.stride as i32;
-    let grid = HeightGrid::from_fn(rect, |x, z| height(ivec2(x, z) * stride));
-    let bytes = heights::encode(grid, coarser.is_some());
+    let mut heights = vec![0; rect.len()];
+    let rows = heights.chunks_exact_mut(rect.width as usize);
+    for (row, z) in rows.zip(rect.z0..) {
+        let start = ivec2(rect.x0, z) * rect.stride as i32;
+        fill(start, rect.stride as usize, row);
+    }
+    let bytes = heights::encode(HeightGrid { rect, heights }, coarser.is_some());
     let chunk = pack(chunk_of(ChunkKind::Heights, key), Coding::Raw, bytes)?;
     Ok(Some(chunk))
 }

@@ -86,6 +86,10 @@ pub fn survey(job: &Job) -> Result<(Tallies, CoarseHeights)> {
             greys.as_deref(),
             &job.rules,
             corner,
+            |name| {
+                let tallies = tallies.lock().expect("no holder of the lock panics");
+                tallies.get(&name).copied().unwrap_or_default()
+            },
         );
         {
             let mut tallies = tallies.lock().expect("no holder of the lock panics");

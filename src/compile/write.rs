@@ -78,7 +78,15 @@ struct Left {
 
 fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) -> Result<Left> {
     let layout = &job.tiling.layout;
-    let ground = job.tile_ground(place)?;
+    let rim = rim(job);
+    let window = match job.is_present(place) {
+        true => Some(job.window(place, rim)?),
+        false => None,
+    };
+    let ground = window
+        .as_ref()
+        .map(|window| job.ground_of(place, window, rim));
+    let ground = ground.transpose()?;
     let tile = meshes.tile(place, ground.as_ref())?;
     let TileTrees {
         mut patches,
@@ -90,15 +98,13 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
         bounds: Bounds::new(),
         records: HashMap::new(),
     };
-    let Some(ground) = &ground else {
+    let (Some(window), Some(ground)) = (&window, &ground) else {
         return Ok(left);
     };
-    let rim = rim(job);
-    let window = job.window(place, rim)?;
     let corner = place * job.tiling.side - rim;
-    let height = |sample: IVec2| {
+    let from = |sample: IVec2| {
         let p = sample - corner;
-        window.heights[p.y as usize * window.width as usize + p.x as usize]
+        &window.heights[p.y as usize * window.width as usize + p.x as usize..]
     };
     let mut cover = Cover::of_tile(job, place)?;
     for level in 0..=job.tiling.level {
@@ -136,7 +142,13 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
         writer
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
-        add_heights(job, section, height, writer)?;
+        let fill = |start: IVec2, stride: usize, row: &mut [i32]| {
+            let heights = from(start).iter().step_by(stride);
+            row.iter_mut()
+                .zip(heights)
+                .for_each(|(to, from)| *to = *from);
+        };
+        add_heights(job, section, fill, writer)?;
         if let Some(cover) = &cover {
             cover.write(section, writer)?;
         }
@@ -218,8 +230,12 @@ fn write_global(
         writer
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
-        let height = |sample: IVec2| coarse.at(sample);
-        add_heights(job, section, height, writer)?;
+        let fill = |start: IVec2, stride: usize, row: &mut [i32]| {
+            for (i, height) in row.iter_mut().enumerate() {
+                *height = coarse.at(start + ivec2((i * stride) as i32, 0));
+            }
+        };
+        add_heights(job, section, fill, writer)?;
         global.push(records);
     }
     Ok(global)
@@ -229,13 +245,13 @@ fn write_global(
 fn add_heights(
     job: &Job,
     section: SectionKey,
-    height: impl Fn(IVec2) -> i32,
+    fill: impl Fn(IVec2, usize, &mut [i32]),
     writer: &WorldWriter,
 ) -> Result<()> {
     if job.heights == StoredHeights::Nodes {
         return Ok(());
     }
-    match pack_heights(&job.tiling.layout, section, height).map_err(usage)? {
+    match pack_heights(&job.tiling.layout, section, fill).map_err(usage)? {
         Some(chunk) => writer.add(chunk).map_err(usage),
         None => Ok(()),
     }

@@ -9,6 +9,7 @@
 
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise};
 use super::rules::Rules;
+use super::sweep;
 use super::tile::Tile;
 use glam::IVec2;
 
@@ -33,6 +34,17 @@ impl Kind {
             (1, 1) => Some(Kind::Half),
             (0, 4) | (4, 0) => Some(Kind::Edges),
             (4, 4) => Some(Kind::Quarters),
+            _ => None,
+        }
+    }
+
+    /// The kind of a triangle that so many halvings make the smallest ones.
+    pub(super) fn above(halvings: u32) -> Option<Self> {
+        match halvings {
+            0 => Some(Kind::Whole),
+            1 => Some(Kind::Half),
+            2 => Some(Kind::Edges),
+            3 => Some(Kind::Quarters),
             _ => None,
         }
     }
@@ -72,6 +84,26 @@ impl Kind {
             }
         }
     }
+}
+
+/// Draws the conclusions from a raised diamond while sweeps go over the finest ones: nothing of
+/// those, and of an anchor what it closes.
+pub(super) fn settle_swept(tile: &mut Tile, diamond: Diamond, raised: &mut Raised) -> bool {
+    let Diamond { middle, arm } = diamond;
+    let reach = arm.abs();
+    let widest = IVec2::splat(sweep::WIDEST as i32);
+    if reach.cmpgt(widest).any() {
+        return false;
+    }
+    if reach == widest {
+        let rank = tile.rank(middle);
+        for apex in [middle + arm.perp(), middle - arm.perp()] {
+            if tile.is_inside(apex) {
+                raise(tile, apex, rank, raised);
+            }
+        }
+    }
+    true
 }
 
 /// Draws the conclusions from a raised diamond, if it is one of the finest and nothing but the

@@ -44,6 +44,16 @@ impl Diamond {
         Diamond { middle, arm }
     }
 
+    /// Its triangles: the one whose right angle lies along the arm turned by a quarter, clockwise
+    /// on a map, and the opposite one.
+    pub fn triangles(self) -> [Triangle; 2] {
+        [self.arm, -self.arm].map(|arm| Triangle {
+            a: self.middle + arm,
+            b: self.middle - arm,
+            c: self.middle + arm.perp(),
+        })
+    }
+
     /// The diamond that a triangle belongs to, unless it is one of the smallest.
     pub fn around(triangle: Triangle) -> Option<Self> {
         let middle = triangle.split_middle()?;
@@ -92,6 +102,10 @@ impl Raised {
     #[inline]
     pub fn push(&mut self, diamond: Diamond, before: Rank) {
         self.diamonds.push((diamond, before));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.diamonds.is_empty()
     }
 }
 

@@ -5,8 +5,10 @@
 
 pub mod absent;
 pub mod archipelago;
+mod blocks;
 pub mod camera;
 pub mod detail;
+mod distances;
 mod fine;
 pub mod height_map;
 pub mod hierarchy;
@@ -16,13 +18,16 @@ pub mod live;
 pub mod lod;
 pub mod measure;
 pub mod mesh;
+mod needs;
 pub mod noise;
 pub mod normals;
 pub mod rules;
 pub mod scan;
 pub mod serial;
 pub mod soundness;
+mod stencil;
 pub mod surface;
+mod sweep;
 pub mod talus;
 pub mod tile;
 pub mod tile_ground;

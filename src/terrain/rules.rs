@@ -59,9 +59,24 @@ impl Rules {
         }
     }
 
+    /// Whether nothing but the largest distance of a triangle's samples counts.
+    pub fn only_largest(&self) -> bool {
+        self.metric == Metric::Max && self.sea.is_none()
+    }
+
     /// What a level asks for.
     pub fn threshold(&self, level: u8) -> f64 {
         self.thresholds[level as usize]
+    }
+
+    /// How many ranks up to `most` have a threshold below an error in height steps.
+    #[inline]
+    pub fn exceeded(&self, error: f64, most: Rank) -> Rank {
+        let thresholds = &self.thresholds[..most as usize];
+        thresholds
+            .iter()
+            .map(|&threshold| (error > threshold) as Rank)
+            .sum()
     }
 
     /// [`Rules::limit`] for distances below 2^24 in units that are halved at most twice.

@@ -36,7 +36,8 @@ impl Grounds {
         let greys = |place: IVec2, side: i32| {
             mask.map(|mask| mask.square(place * tiling.side, side, samples))
         };
-        let (mut tiles, mut tallies) = (HashMap::new(), Tallies::new());
+        let mut tiles = HashMap::new();
+        let mut tallies = Tallies::new();
         let mut heights = HeightMap {
             width: 0,
             height: 0,
@@ -48,7 +49,7 @@ impl Grounds {
             window(map, origin, IVec2::splat(tiling.side + 1), &mut heights);
             let vertices = IVec2::splat(tiling.side + 1);
             let greys_there = greys(place, vertices.x).unwrap_or_default();
-            let ground = TileGround::new(&heights, greys_there, last, rules);
+            let ground = TileGround::new(&heights, 0, greys_there, last, rules);
             let absent_there = |size| absent.map(|all| part(map, all, origin, size));
             let ground = match absent_there(vertices) {
                 Some(absent) => ground.leave_out(absent),
@@ -65,7 +66,11 @@ impl Grounds {
             window(map, origin, own, &mut heights);
             let (greys, absent) = (greys.as_deref(), absent_there(own));
             let absent = absent.as_deref();
-            for (name, found) in tally(&tiling, place, &heights, absent, greys, rules, corner) {
+            let known = |name| tallies.get(&name).copied().unwrap_or_default();
+            let found = tally(
+                &tiling, place, &heights, absent, greys, rules, corner, known,
+            );
+            for (name, found) in found {
                 let sum = tallies.entry(name).or_default();
                 *sum = sum.and(found);
             }

@@ -6,9 +6,10 @@
 //!
 //! Positions are samples from the tile's north-west corner.
 
-use super::fine::settle_fine;
+use super::fine::{settle_fine, settle_swept};
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise, settle};
 use super::rules::Rules;
+use super::sweep::Sweep;
 use super::tile_ground::TileGround;
 use super::triangle::Triangle;
 use crate::world::live::STEPS;
@@ -120,10 +121,13 @@ pub struct Tile<'a> {
     /// Row by row, borders included.
     pub ranks: Vec<Rank>,
     pub errors: Errors,
+    /// Whether the finest vertices are left to sweeps.
+    pub(super) swept: bool,
 }
 
 /// Errors that were measured to the end, so that leaves need not be measured again. Those of the
-/// smallest triangles are found again as fast, so only middles with even places have some.
+/// smallest triangles are found again as fast, so only middles with even places have some, and of
+/// these only every other one, as the fields of one colour of a chessboard.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Errors {
     /// Middles a row.
@@ -134,33 +138,38 @@ pub struct Errors {
 
 impl Errors {
     fn new(side: i32) -> Self {
-        let width = side as usize / 2 + 1;
+        let width = side as usize / 4 + 1;
+        let rows = side as usize / 2 + 1;
         Errors {
             width,
-            values: vec![[f32::NAN; 2]; width * width],
+            values: vec![[f32::NAN; 2]; width * rows],
         }
     }
 
     fn note(&mut self, triangle: Triangle, error: f32) {
-        if let Some((index, side)) = self.place(triangle) {
-            self.values[index][side] = error;
+        let sum = triangle.a + triangle.b;
+        if (sum.x | sum.y) & 1 == 0 {
+            let middle = sum / 2;
+            let first = (triangle.c.y, triangle.c.x) < (middle.y, middle.x);
+            self.note_at(middle, first, error);
         }
     }
 
-    pub fn of(&self, triangle: Triangle) -> Option<f64> {
-        let (index, side) = self.place(triangle)?;
-        let error = self.values[index][side];
+    /// Of the triangle with the middle's first apex, to its north or west, or of the other one.
+    pub(super) fn note_at(&mut self, middle: IVec2, first: bool, error: f32) {
+        if let Some(index) = self.place(middle) {
+            self.values[index][first as usize] = error;
+        }
+    }
+
+    pub fn at(&self, middle: IVec2, first: bool) -> Option<f64> {
+        let error = self.values[self.place(middle)?][first as usize];
         (!error.is_nan()).then_some(error as f64)
     }
 
-    fn place(&self, triangle: Triangle) -> Option<(usize, usize)> {
-        let sum = triangle.a + triangle.b;
-        if (sum.x | sum.y) & 3 != 0 {
-            return None;
-        }
-        let index = (sum.y / 4) as usize * self.width + (sum.x / 4) as usize;
-        let first = (triangle.c.y, triangle.c.x) < (sum.y / 2, sum.x / 2);
-        Some((index, first as usize))
+    fn place(&self, middle: IVec2) -> Option<usize> {
+        let is_kept = (middle.x | middle.y) & 1 == 0 && (middle.x ^ middle.y) & 2 == 0;
+        is_kept.then(|| (middle.y / 2) as usize * self.width + (middle.x / 4) as usize)
     }
 }
 
@@ -183,6 +192,7 @@ impl<'a> Tile<'a> {
             ground,
             ranks: vec![0; samples],
             errors: Errors::new(tiling.side),
+            swept: false,
         }
     }
 
@@ -203,7 +213,35 @@ impl<'a> Tile<'a> {
                 }
             }
         }
-        self.meet(corners, borders, &mut raised);
+        let heights = self.ground.and_then(|ground| ground.plain_heights());
+        let sweep = heights.and_then(|heights| Sweep::new(self, heights));
+        match sweep {
+            Some(sweep) => {
+                self.swept = true;
+                self.meet(corners, borders, &mut raised);
+                self.sweep(sweep);
+                self.swept = false;
+            }
+            None => self.meet(corners, borders, &mut raised),
+        }
+    }
+
+    /// Sweeps over the finest vertices, in turns with the coarser ones, until nothing changes.
+    fn sweep(&mut self, mut sweep: Sweep) {
+        let mut raised = Raised::default();
+        loop {
+            sweep.take(&self.ranks);
+            sweep.down();
+            let again = sweep.up();
+            for anchor in sweep.anchors() {
+                raise(self, anchor, sweep.rank(anchor), &mut raised);
+            }
+            sweep.give(&mut self.ranks);
+            if !again && raised.is_empty() {
+                return;
+            }
+            settle(self, &mut raised);
+        }
     }
 
     /// Raises what the hierarchy above and the neighbours have raised.
@@ -310,7 +348,10 @@ impl Ranked for Tile<'_> {
             if size == side {
                 self.is_even()
             } else {
-                (corner.x / size + corner.y / size) % 2 == 0
+                {
+                    let power = size.trailing_zeros();
+                    ((corner.x ^ corner.y) >> power) & 1 == 0
+                }
             }
         };
         Some(Diamond::of(middle, even))
@@ -327,6 +368,9 @@ impl Ranked for Tile<'_> {
 
     #[inline]
     fn settle_fast(&mut self, diamond: Diamond, before: Rank, raised: &mut Raised) -> bool {
+        if self.swept {
+            return settle_swept(self, diamond, raised);
+        }
         settle_fine(self, diamond, before, raised)
     }
 

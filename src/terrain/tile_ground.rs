@@ -11,6 +11,7 @@
 
 use super::absent::present_runs;
 use super::detail;
+use super::distances::{Heights, LANES, largest_distance};
 use super::fine::Kind;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
@@ -24,15 +25,6 @@ use std::ops::{Add, Mul, Range, Sub};
 /// Bits of a whole number that an `f32` always holds.
 const EXACT_BITS: u32 = 24;
 
-/// Samples that are looked at together.
-const LANES: usize = 8;
-/// Rows after which it is asked whether the limit is exceeded.
-const ROWS_A_LOOK: u32 = 8;
-/// From place `LANES - n` on, ones for `n` samples and zeros behind them.
-const COUNTED: [f32; 2 * LANES] = [
-    1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
-];
-
 /// A tile's heights.
 pub struct TileGround {
     /// Heights less `base`: whole numbers, row by row, and some more behind the last one.
@@ -45,6 +37,8 @@ pub struct TileGround {
     exact_shift: u32,
     /// Whether samples lie on both sides of the sea level.
     coastal: bool,
+    /// Whether all samples are present.
+    complete: bool,
     /// Whether the smallest triangles can be measured the short way: all samples are present, by
     /// the largest distance, exact in `f32`, and nothing else counts.
     plain: bool,
@@ -65,29 +59,39 @@ pub struct Certificate {
 }
 
 impl TileGround {
-    /// `heights` of all vertices of the tile; `last` is the last sample of the source towards the
-    /// south-east, seen from the tile. Heights differ by less than 2^24. `greys` are a detail
-    /// mask's at all vertices, or empty.
-    pub fn new(heights: &HeightMap, greys: Vec<u8>, last: IVec2, rules: &Rules) -> Self {
-        let (low, high) = heights.range();
+    /// `window` holds the heights of all vertices of the tile and of a rim round them; `last` is the
+    /// last sample of the source towards the south-east, seen from the tile. Heights differ by less
+    /// than 2^24. `greys` are a detail mask's at all vertices, or empty.
+    pub fn new(window: &HeightMap, rim: u32, greys: Vec<u8>, last: IVec2, rules: &Rules) -> Self {
+        let width = (window.width - 2 * rim) as usize;
+        let rows = window.heights.chunks_exact(window.width as usize);
+        let rows = rows.skip(rim as usize).take(width);
+        let rows = rows.map(|row| &row[rim as usize..][..width]);
+        let (low, high) = rows.clone().fold((i32::MAX, i32::MIN), |(low, high), row| {
+            let low = row.iter().fold(low, |low, &height| low.min(height));
+            (low, row.iter().fold(high, |high, &height| high.max(height)))
+        });
         // A distance is at most the range, a step of a plane beyond its end twice that.
         let bits = u32::BITS - (high - low).leading_zeros() + 1;
         let exact_shift = EXACT_BITS.saturating_sub(bits);
         let coastal = rules.sea.is_some_and(|sea| low <= sea && high > sea);
-        let side = heights.width as i32 - 1;
+        let side = width as i32 - 1;
         let greys = if greys.iter().any(|&grey| grey > 0) {
             greys
         } else {
             Vec::new()
         };
-        let mut padded = Vec::with_capacity(heights.heights.len() + LANES);
-        padded.extend(heights.heights.iter().map(|&height| (height - low) as f32));
+        let mut padded = Vec::with_capacity(width * width + LANES);
+        for row in rows {
+            padded.extend(row.iter().map(|&height| (height - low) as f32));
+        }
         padded.extend([0.0; LANES]);
         TileGround {
             heights: padded,
             base: low,
-            width: heights.width as usize,
+            width,
             last,
+            complete: last.min_element() >= side,
             plain: exact_shift >= 3
                 && last.min_element() >= side
                 && !coastal
@@ -103,7 +107,7 @@ impl TileGround {
 
     /// Of the samples at all vertices these are absent: they count as no errors.
     pub fn leave_out(mut self, absent: Vec<bool>) -> Self {
-        self.plain = false;
+        (self.plain, self.complete) = (false, false);
         self.absent = absent;
         self
     }
@@ -263,60 +267,37 @@ impl TileGround {
     fn largest(&self, scan: &Scan, limit: i64) -> i64 {
         if scan.shift <= self.exact_shift {
             let limit = limit.min(1 << EXACT_BITS) as f32;
+            if self.complete {
+                let heights = Heights {
+                    heights: &self.heights,
+                    width: self.width,
+                };
+                return largest_distance(&heights, scan, limit) as i64;
+            }
             self.largest_in::<f32>(scan, limit) as i64
         } else {
             self.largest_in::<i64>(scan, limit)
         }
     }
 
+    /// Where samples are missing, or in numbers that hold more.
     fn largest_in<N: Whole>(&self, scan: &Scan, limit: N) -> N {
         let (slope, unit) = (N::of(scan.slope_x), N::of(1 << scan.shift));
-        let steps: [N; LANES] = std::array::from_fn(|lane| slope * N::of(lane as i64));
-        let mut lanes = [N::of(0); LANES];
+        let mut largest = N::of(0);
         for rows in scan.rows.into_iter().flatten() {
-            let mut until_look = ROWS_A_LOOK;
             self.visit(scan, rows, |row, start| {
-                self.add_row(row, N::of(start), &steps, slope, unit, &mut lanes);
-                until_look -= 1;
-                if until_look > 0 {
-                    return true;
+                let mut plane = N::of(start);
+                for &height in &self.heights[row] {
+                    largest = (plane - N::from(height) * unit).distance().larger(largest);
+                    plane = plane + slope;
                 }
-                until_look = ROWS_A_LOOK;
-                largest(&lanes) <= limit
+                largest <= limit
             });
-            if largest(&lanes) > limit {
+            if largest > limit {
                 break;
             }
         }
-        largest(&lanes)
-    }
-
-    /// Takes the distances of a row from a plane that starts at `plane`, eight samples at a time;
-    /// those behind the row's end are there, but count nothing.
-    #[inline(always)]
-    fn add_row<N: Whole>(
-        &self,
-        row: Range<usize>,
-        plane: N,
-        steps: &[N; LANES],
-        slope: N,
-        unit: N,
-        lanes: &mut [N; LANES],
-    ) {
-        let chunk_step = slope * N::of(LANES as i64);
-        let mut plane = plane;
-        let mut at = row.start;
-        while at < row.end {
-            let counted = &COUNTED[LANES - (row.end - at).min(LANES)..][..LANES];
-            let heights = &self.heights[at..at + LANES];
-            for lane in 0..LANES {
-                let on_plane = plane + steps[lane];
-                let distance = (on_plane - N::from(heights[lane]) * unit).distance();
-                lanes[lane] = lanes[lane].larger(distance * N::from(counted[lane]));
-            }
-            plane = plane + chunk_step;
-            at += LANES;
-        }
+        largest
     }
 
     /// The sum of all distances; may stop above the limit.
@@ -390,10 +371,6 @@ impl TileGround {
     fn index(&self, p: IVec2) -> usize {
         p.y as usize * self.width + p.x as usize
     }
-}
-
-fn largest<N: Whole>(lanes: &[N; LANES]) -> N {
-    lanes.iter().copied().fold(N::of(0), N::larger)
 }
 
 /// The whole numbers that distances are computed in.

@@ -5,14 +5,16 @@
 //! wider than a tile get *pieces*, the tile's two halves, which a walk over the hierarchy above
 //! joins.
 
+use super::fine::Kind;
 use super::hierarchy::{Rank, Ranked};
 use super::tile::{Tile, Tiling};
 use super::tile_ground::Certificate;
 use super::triangle::Triangle;
 use super::upper::Upper;
-use crate::world::{Bits, PatchKey, PatchRecord};
-use glam::{IVec2, ivec2};
+use crate::world::{BitWriter, Bits, PatchKey, PatchRecord};
+use glam::{IVec2, ivec2, uvec2};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Part of a level's tree, and the truth about its leaves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,11 +35,6 @@ impl Piece {
         self.exhausted |= other.exhausted;
         self.rim_edges += other.rim_edges;
     }
-
-    fn clear(&mut self) {
-        self.bits.clear();
-        (self.error, self.exhausted, self.rim_edges) = (0.0, false, 0);
-    }
 }
 
 /// What a tile says of its patches.
@@ -51,40 +48,83 @@ pub struct TileTrees {
 
 /// Walks a settled tile.
 pub fn tile_trees(tile: &Tile) -> TileTrees {
+    let tiling = tile.tiling;
+    let levels = tiling.layout.levels;
+    let on_rim = (0..levels).any(|level| Rim::of(tile, level).meets_tile());
+    let above = tiling.level as usize + 1..levels as usize;
     let mut walk = Walk {
         tile,
-        open: vec![Piece::default(); tile.tiling.layout.levels as usize],
+        width: tiling.side as u32 + 1,
+        heights: tile.ground.and_then(|ground| ground.plain_heights()),
+        open: vec![Open::default(); levels as usize],
         trees: TileTrees::default(),
-        on_rim: (0..tile.tiling.layout.levels).any(|level| Rim::of(tile, level).meets_tile()),
+        on_rim,
+        most_finest: tile.rules.small_limit(1, 2) as f64 / 4.0,
     };
-    let above = tile.tiling.level as usize + 1..walk.open.len();
     walk.trees.pieces = vec![Default::default(); above.len()];
+    let halvings = 2 * tiling.side.ilog2();
     for (half, root) in tile.roots().into_iter().enumerate() {
-        walk.open.iter_mut().for_each(Piece::clear);
-        walk.visit(root, 0, tile.rank(root.c));
+        walk.open.iter_mut().for_each(Open::clear);
+        let places = [root.a, root.b, root.c].map(|p| tile.index(p) as u32);
+        walk.visit(places, halvings, tile.rank(root.c));
         for level in above.clone() {
-            let piece = std::mem::take(&mut walk.open[level]);
-            walk.trees.pieces[level - above.start][half] = piece;
+            walk.trees.pieces[level - above.start][half] = walk.open[level].piece();
         }
     }
     walk.trees
 }
 
+/// A piece that is being written.
+#[derive(Clone, Default)]
+struct Open {
+    bits: BitWriter,
+    error: f64,
+    exhausted: bool,
+    rim_edges: u64,
+}
+
+impl Open {
+    fn clear(&mut self) {
+        self.bits.clear();
+        (self.error, self.exhausted, self.rim_edges) = (0.0, false, 0);
+    }
+
+    fn piece(&self) -> Piece {
+        Piece {
+            bits: self.bits.bits(),
+            error: self.error,
+            exhausted: self.exhausted,
+            rim_edges: self.rim_edges,
+        }
+    }
+}
+
+/// Triangles are the places of their corners in the tile's rows, so that the middle of two is
+/// their mean.
 struct Walk<'a> {
     tile: &'a Tile<'a>,
+    /// Vertices a row.
+    width: u32,
+    /// Where the smallest triangles can be measured the short way.
+    heights: Option<&'a [f32]>,
     /// By level: what is being written.
-    open: Vec<Piece>,
+    open: Vec<Open>,
     trees: TileTrees,
     /// Whether any level's ground ends in the tile.
     on_rim: bool,
+    /// What the smallest leaves of the finest level are not above, in height steps: its lattice has
+    /// all samples, so what is above is split. Where a leaf reached it they need not be measured.
+    most_finest: f64,
 }
 
 impl Walk<'_> {
-    /// `exists`: up to which rank the triangle does.
-    fn visit(&mut self, triangle: Triangle, depth: u32, exists: Rank) {
+    /// `halvings`: how many lead to the smallest triangles. `exists`: up to which rank the
+    /// triangle does.
+    fn visit(&mut self, corners: [u32; 3], halvings: u32, exists: Rank) {
         let tiling = self.tile.tiling;
-        let middle = triangle.split_middle();
-        let split = middle.map_or(0, |middle| self.tile.rank(middle));
+        let depth = 2 * tiling.side.ilog2() - halvings;
+        let middle = (corners[0] + corners[1]) / 2;
+        let split = self.split_rank(middle, halvings);
         // Every second halving leads to the halves of the next finer level's patches.
         let finest = (tiling.level as u32).saturating_sub(depth / 2) as usize;
         let is_patch = depth.is_multiple_of(2) && depth / 2 <= tiling.level as u32;
@@ -95,40 +135,109 @@ impl Walk<'_> {
             self.open[level].bits.push(level < split as usize);
         }
         if split < exists {
-            self.close_leaf(triangle, finest.max(split as usize), exists as usize);
+            let levels = finest.max(split as usize)..exists as usize;
+            self.close_leaf(corners, halvings, levels);
         }
         if split > 0 {
-            for half in triangle.halves() {
-                self.visit(half, depth + 1, split);
+            let [a, b, c] = corners;
+            // Below, nothing but the finest level is left.
+            let only_finest = split == 1 && depth >= 2 * tiling.level as u32;
+            for half in [[c, a, middle], [b, c, middle]] {
+                if only_finest {
+                    self.visit_finest(half, halvings - 1);
+                } else {
+                    self.visit(half, halvings - 1, split);
+                }
             }
         }
         if is_patch {
-            self.close_patch(triangle, finest as u8);
+            self.close_patch(self.triangle(corners), finest as u8);
         }
     }
 
+    /// A triangle inside a finest patch that no other level has: most are.
+    fn visit_finest(&mut self, corners: [u32; 3], halvings: u32) {
+        let [a, b, c] = corners;
+        let middle = (a + b) / 2;
+        let split = self.split_rank(middle, halvings) > 0;
+        self.open[0].bits.push(split);
+        if split {
+            self.visit_finest([c, a, middle], halvings - 1);
+            self.visit_finest([b, c, middle], halvings - 1);
+            return;
+        }
+        let is_small = self.heights.is_some() && Kind::above(halvings).is_some();
+        if self.on_rim || !is_small || self.open[0].error < self.most_finest {
+            self.close_leaf(corners, halvings, 0..1);
+        }
+    }
+
+    #[inline]
+    fn split_rank(&self, middle: u32, halvings: u32) -> Rank {
+        if halvings == 0 {
+            return 0;
+        }
+        self.tile.ranks[middle as usize]
+    }
+
     /// A leaf of some levels: measured once for all of them.
-    fn close_leaf(&mut self, triangle: Triangle, finest: usize, end: usize) {
+    #[inline]
+    fn close_leaf(&mut self, corners: [u32; 3], halvings: u32, levels: Range<usize>) {
         // All samples of the smallest triangles are corners.
-        let measured = triangle.split_middle().is_some();
-        if let Some(ground) = self.tile.ground.filter(|_| measured) {
-            let known = self.tile.errors.of(triangle).map(|error| Certificate {
-                error,
-                complexity: error,
-            });
-            let truth = known.unwrap_or_else(|| ground.certificate(triangle));
-            for level in finest..end {
-                let piece = &mut self.open[level];
-                piece.error = piece.error.max(truth.error);
-                piece.exhausted |= truth.complexity > self.tile.rules.threshold(level as u8);
-            }
+        if halvings > 0 {
+            self.measure_leaf(corners, halvings, levels.clone());
         }
         if self.on_rim {
-            for level in finest..end {
+            let triangle = self.triangle(corners);
+            for level in levels {
                 let rim = Rim::of(self.tile, level as u8);
                 self.open[level].rim_edges += rim.edges(triangle);
             }
         }
+    }
+
+    #[inline]
+    fn measure_leaf(&mut self, corners: [u32; 3], halvings: u32, levels: Range<usize>) {
+        let Some(truth) = self.truth(corners, halvings) else {
+            return;
+        };
+        for level in levels {
+            let open = &mut self.open[level];
+            open.error = open.error.max(truth.error);
+            open.exhausted |= truth.complexity > self.tile.rules.threshold(level as u8);
+        }
+    }
+
+    /// None where the tile has no ground.
+    #[inline]
+    fn truth(&self, corners: [u32; 3], halvings: u32) -> Option<Certificate> {
+        let ground = self.tile.ground?;
+        let only = |error| Certificate {
+            error,
+            complexity: error,
+        };
+        let kind = Kind::above(halvings).zip(self.heights);
+        if let Some((kind, heights)) = kind {
+            let [a, b, c] = corners.map(|corner| corner as usize);
+            let distance = kind.distance(heights, [a, b, c], (a + b) / 2);
+            return Some(only(distance as f64 / (1 << kind.shift()) as f64));
+        }
+        let middle = (corners[0] + corners[1]) / 2;
+        let known = self
+            .tile
+            .errors
+            .at(self.vertex(middle), corners[2] < middle);
+        let measured = || ground.certificate(self.triangle(corners));
+        Some(known.map(only).unwrap_or_else(measured))
+    }
+
+    fn triangle(&self, corners: [u32; 3]) -> Triangle {
+        let [a, b, c] = corners.map(|corner| self.vertex(corner));
+        Triangle { a, b, c }
+    }
+
+    fn vertex(&self, place: u32) -> IVec2 {
+        uvec2(place % self.width, place / self.width).as_ivec2()
     }
 
     fn close_patch(&mut self, triangle: Triangle, level: u8) {
@@ -140,7 +249,7 @@ impl Walk<'_> {
         if tiling.layout.contains(key) {
             let halves = self.trees.patches.entry(key).or_default();
             let first = Triangle::roots(square * size, size, key.splits_nw_se())[0];
-            halves[(first.c != triangle.c) as usize] = self.open[level as usize].clone();
+            halves[(first.c != triangle.c) as usize] = self.open[level as usize].piece();
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Positions are tile corners, counted in tiles from the north-west.
 
 use super::absent::present_runs;
+use super::blocks::Blocks;
 use super::detail;
 use super::height_map::HeightMap;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, consider, raise, settle};
@@ -15,6 +16,7 @@ use super::rules::Rules;
 use super::tile::{CORNERS, Tiling};
 use super::triangle::{Plane, Triangle};
 use glam::{IVec2, ivec2};
+use multiversion::multiversion;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -105,7 +107,9 @@ fn ancestors(tiling: &Tiling, root: Triangle) -> Vec<Triangle> {
 /// north-west corner and holds samples of the source only, one row and column less than the tile's
 /// vertices where the source goes on; `absent` says which of them are kept voids; `greys` of a
 /// detail mask lie in a square as wide as the window's longer side; `corner` gives the height at a
-/// tile corner.
+/// tile corner. `known` is what other tiles' samples said so far: what cannot be larger than that
+/// may be left out.
+#[allow(clippy::too_many_arguments)]
 pub fn tally(
     tiling: &Tiling,
     tile: IVec2,
@@ -114,8 +118,11 @@ pub fn tally(
     greys: Option<&[u8]>,
     rules: &Rules,
     corner: impl Fn(IVec2) -> i32,
+    known: impl Fn([IVec2; 3]) -> Tally,
 ) -> Tallies {
     let side = tiling.side;
+    let blocks =
+        (rules.only_largest() && absent.is_none()).then(|| Blocks::new(window, tile * side));
     let scaled = |t: Triangle| Triangle {
         a: t.a * side,
         b: t.b * side,
@@ -128,7 +135,16 @@ pub fn tally(
             absent,
             origin: tile * side,
         };
-        let mut tally = tally_one(scaled(t), &plane, &present, rules);
+        let mut tally = match &blocks {
+            Some(blocks) => Tally {
+                denominator: plane.denominator,
+                largest: blocks.largest(scaled(t), &plane, known(name(t)).largest, |row, start| {
+                    largest_distance(row, &plane, start)
+                }),
+                ..Tally::default()
+            },
+            None => tally_one(scaled(t), &plane, &present, rules),
+        };
         if let Some(greys) = greys {
             tally.grey = lightest(scaled(t), greys, &present);
         }
@@ -215,6 +231,7 @@ fn add_row(tally: &mut Tally, row: &[i32], plane: &Plane, start: IVec2, rules: &
 }
 
 /// All numbers stay below 2^53, so `f64` holds them exactly; two fit a register everywhere.
+#[multiversion(targets("x86_64+avx2"))]
 fn largest_distance(row: &[i32], plane: &Plane, start: IVec2) -> i64 {
     const LANES: usize = 4;
     let (unit, slope) = (plane.denominator as f64, plane.slope_x() as f64);

@@ -110,6 +110,42 @@ fn tree_end(reader: &mut BitReader, max_depth: u32) -> Option<u32> {
     }
 }
 
+/// Writes a bit-stream, whole words at a time.
+#[derive(Clone, Debug, Default)]
+pub struct BitWriter {
+    bytes: Vec<u8>,
+    /// The last bits, fewer than 64 of them.
+    word: u64,
+    in_word: u32,
+}
+
+impl BitWriter {
+    #[inline]
+    pub fn push(&mut self, bit: bool) {
+        self.word |= (bit as u64) << self.in_word;
+        self.in_word += 1;
+        if self.in_word == u64::BITS {
+            self.bytes.extend(self.word.to_le_bytes());
+            (self.word, self.in_word) = (0, 0);
+        }
+    }
+
+    /// Starts again; its memory stays.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        (self.word, self.in_word) = (0, 0);
+    }
+
+    /// What was written so far.
+    pub fn bits(&self) -> Bits {
+        let last = &self.word.to_le_bytes()[..self.in_word.div_ceil(8) as usize];
+        Bits {
+            bytes: [&self.bytes[..], last].concat(),
+            len: self.bytes.len() as u32 * 8 + self.in_word,
+        }
+    }
+}
+
 /// Reads a bit-stream from its start.
 #[derive(Clone)]
 pub struct BitReader<'a> {

@@ -19,11 +19,10 @@ pub struct HeightGrid {
 impl HeightGrid {
     /// Fills a rectangle from a function of lattice positions.
     pub fn from_fn(rect: LatticeRect, height: impl Fn(i32, i32) -> i32) -> Self {
-        let columns = rect.x0..rect.x0 + rect.width as i32;
-        let heights = (rect.z0..rect.z0 + rect.height as i32)
-            .flat_map(|z| columns.clone().map(move |x| (x, z)))
-            .map(|(x, z)| height(x, z))
-            .collect();
+        let mut heights = Vec::with_capacity(rect.len());
+        for z in rect.z0..rect.z0 + rect.height as i32 {
+            heights.extend((rect.x0..rect.x0 + rect.width as i32).map(|x| height(x, z)));
+        }
         HeightGrid { rect, heights }
     }
 
@@ -59,14 +58,16 @@ impl HeightGrid {
 /// Encodes a grid; `refines` when a coarser grid covers the same ground with twice the stride.
 pub fn encode(mut grid: HeightGrid, refines: bool) -> Vec<u8> {
     let mut residuals = Vec::with_capacity(grid.rect.len());
-    let mut residual = |height: i32, predicted: i32| {
-        residuals.push(height.wrapping_sub(predicted));
-        height
-    };
     if refines {
-        visit_new_samples(&mut grid, &mut residual);
+        visit_new_samples(&mut grid, |heights, predicted| {
+            let both = heights.iter().zip(predicted);
+            residuals.extend(both.map(|(height, predicted)| height.wrapping_sub(*predicted)));
+        });
     } else {
-        visit_all_samples(&mut grid, &mut residual);
+        visit_all_samples(&mut grid, |height, predicted| {
+            residuals.push(height.wrapping_sub(predicted));
+            height
+        });
     }
     let config = pco::ChunkConfig::default();
     pco::standalone::simple_compress(&residuals, &config)
@@ -88,15 +89,25 @@ pub fn decode(
         rect,
         heights: vec![0; rect.len()],
     };
-    let mut next = residuals.into_iter();
-    let mut add = |_, predicted: i32| predicted.wrapping_add(next.next().unwrap_or(0));
+    let mut next = &residuals[..];
     match coarser {
         Some(coarser) => {
             check_covers(coarser, rect)?;
             copy_shared_samples(&mut grid, coarser);
-            visit_new_samples(&mut grid, &mut add);
+            visit_new_samples(&mut grid, |heights, predicted| {
+                let (here, rest) = next.split_at(heights.len());
+                next = rest;
+                for ((height, predicted), residual) in heights.iter_mut().zip(predicted).zip(here) {
+                    *height = predicted.wrapping_add(*residual);
+                }
+            });
         }
-        None => visit_all_samples(&mut grid, &mut add),
+        None => {
+            let mut next = next.iter();
+            let residual =
+                |_, predicted: i32| predicted.wrapping_add(next.next().copied().unwrap_or(0));
+            visit_all_samples(&mut grid, residual);
+        }
     }
     Ok(grid)
 }
@@ -148,38 +159,85 @@ fn copy_shared_samples(grid: &mut HeightGrid, coarser: &HeightGrid) {
     }
 }
 
-/// Visits the samples the coarser lattice lacks, in coding order, with their predictions, and
-/// stores what the visitor returns.
-fn visit_new_samples(grid: &mut HeightGrid, mut visit: impl FnMut(i32, i32) -> i32) {
-    let (x1, z1) = (grid.rect.width as i32, grid.rect.height as i32);
-    let width = grid.rect.width as usize;
-    for row in (0..z1).step_by(2) {
-        let start = row as usize * width;
-        for column in (1..x1).step_by(2) {
-            let at = |c: i32| grid.heights[start + c as usize];
-            let predicted = cubic(at, column, x1);
-            let index = start + column as usize;
-            grid.heights[index] = visit(grid.heights[index], predicted);
+/// Visits the samples the coarser lattice lacks, in coding order, those of one row at a time with
+/// their predictions; what the visitor leaves in their place is stored.
+fn visit_new_samples(grid: &mut HeightGrid, mut visit: impl FnMut(&mut [i32], &[i32])) {
+    let (width, height) = (grid.rect.width as usize, grid.rect.height as usize);
+    let mut predicted = vec![0; width];
+    let mut odd = vec![0; width / 2];
+    for row in (0..height).step_by(2) {
+        let heights = &mut grid.heights[row * width..][..width];
+        for (i, odd) in odd.iter_mut().enumerate() {
+            *odd = heights[2 * i + 1];
+            predicted[i] = predict(2 * i + 1, width, |column| heights[column]);
+        }
+        visit(&mut odd, &predicted[..width / 2]);
+        for (i, odd) in odd.iter().enumerate() {
+            heights[2 * i + 1] = *odd;
         }
     }
-    for row in (1..z1).step_by(2) {
-        for column in 0..width {
-            let at = |r: i32| grid.heights[r as usize * width + column];
-            let predicted = cubic(at, row, z1);
-            let index = row as usize * width + column;
-            grid.heights[index] = visit(grid.heights[index], predicted);
+    for row in (1..height).step_by(2) {
+        let (above, rest) = grid.heights.split_at_mut(row * width);
+        let (heights, below) = rest.split_at_mut(width);
+        let beside = |other: usize| {
+            if other < row {
+                &above[other * width..][..width]
+            } else {
+                &below[(other - row - 1) * width..][..width]
+            }
+        };
+        predict_row(row, height, beside, &mut predicted);
+        visit(heights, &predicted);
+    }
+}
+
+/// The samples of an odd row, from those of the even rows round it.
+fn predict_row<'a>(
+    row: usize,
+    height: usize,
+    beside: impl Fn(usize) -> &'a [i32],
+    predicted: &mut [i32],
+) {
+    let inner = beside(row - 1).iter().zip(beside(row + 1));
+    if is_inner(row, height) {
+        let outer = beside(row - 3).iter().zip(beside(row + 3));
+        for ((predicted, inner), outer) in predicted.iter_mut().zip(inner).zip(outer) {
+            *predicted = cubic([*outer.0, *inner.0, *inner.1, *outer.1]);
+        }
+    } else {
+        for (predicted, (a, b)) in predicted.iter_mut().zip(inner) {
+            *predicted = linear(*a, *b);
         }
     }
 }
 
-/// Four-point interpolation at an odd position from the even ones round it; linear at the ends.
-fn cubic(at: impl Fn(i32) -> i32, i: i32, end: i32) -> i32 {
-    let (a, b) = (at(i - 1) as i64, at(i + 1) as i64);
-    if i < 3 || i + 3 >= end {
-        return ((a + b + 1) >> 1) as i32;
+/// A sample at an odd place, from those at even places round it.
+fn predict(place: usize, end: usize, at: impl Fn(usize) -> i32) -> i32 {
+    if is_inner(place, end) {
+        cubic([at(place - 3), at(place - 1), at(place + 1), at(place + 3)])
+    } else {
+        linear(at(place - 1), at(place + 1))
     }
-    let (outer_a, outer_b) = (at(i - 3) as i64, at(i + 3) as i64);
-    ((9 * (a + b) - (outer_a + outer_b) + 8) >> 4) as i32
+}
+
+/// Whether two even places lie to both sides.
+fn is_inner(place: usize, end: usize) -> bool {
+    place >= 3 && place + 3 < end
+}
+
+/// Four-point interpolation. Heights of a world are far from overflow; in damaged ones numbers
+/// wrap, the same for all readers.
+fn cubic([outer_a, a, b, outer_b]: [i32; 4]) -> i32 {
+    let inner = a.wrapping_add(b).wrapping_mul(9);
+    inner
+        .wrapping_sub(outer_a.wrapping_add(outer_b))
+        .wrapping_add(8)
+        >> 4
+}
+
+/// The mean of two, rounded up.
+fn linear(a: i32, b: i32) -> i32 {
+    a.wrapping_add(b).wrapping_add(1) >> 1
 }
 
 /// Visits every sample, row by row, with a prediction from its west and north neighbours.

@@ -17,7 +17,7 @@ pub mod source;
 mod spool;
 pub mod topology;
 
-pub use bits::{BitReader, BitRuns, Bits};
+pub use bits::{BitReader, BitRuns, BitWriter, Bits};
 pub use container::{ChunkId, ChunkKind, Coding, PackedChunk, WorldWriter};
 pub use coverage::Coverage;
 pub use heights::HeightGrid;
