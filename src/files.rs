@@ -1,8 +1,7 @@
 //! World files on disk: opened for reads by position, written beside and renamed.
-//!
-//! No memory maps: a truncated file must be an error, not a signal.
 
 use crate::error::{Error, Result};
+use crate::position;
 use crate::world::{FormatError, ReadAt, Spool, World, WorldWriter, container};
 use std::fs::File;
 use std::io::Write;
@@ -130,7 +129,8 @@ struct FileSource {
 
 impl ReadAt for FileSource {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), FormatError> {
-        read_exact_at(&self.file, offset, buffer).map_err(|error| FormatError(error.to_string()))
+        position::read_exact_at(&self.file, buffer, offset)
+            .map_err(|error| FormatError(error.to_string()))
     }
 
     fn len(&self) -> u64 {
@@ -163,7 +163,7 @@ impl Spool for FileSpool {
             *len += bytes.len() as u64;
             start
         };
-        write_all_at(&self.file, start, bytes).map_err(|error| {
+        position::write_all_at(&self.file, bytes, start).map_err(|error| {
             FormatError(format!(
                 "a temporary file cannot be written ({error}); is the disk full?"
             ))
@@ -174,7 +174,7 @@ impl Spool for FileSpool {
 
 impl ReadAt for FileSpool {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), FormatError> {
-        read_exact_at(&self.file, offset, buffer)
+        position::read_exact_at(&self.file, buffer, offset)
             .map_err(|error| FormatError(format!("a temporary file cannot be read ({error})")))
     }
 
@@ -184,39 +184,3 @@ impl ReadAt for FileSpool {
 }
 
 const UNPOISONED: &str = "no holder of the lock panics";
-
-#[cfg(unix)]
-fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        if written == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-        offset += written as u64;
-        bytes = &bytes[written..];
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> std::io::Result<()> {
-    while !buffer.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
-        if read == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        offset += read as u64;
-        buffer = &mut buffer[read..];
-    }
-    Ok(())
-}

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::position;
+use crate::position;
 
 #[derive(Clone, Debug)]
 pub(super) struct Input {

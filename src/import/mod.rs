@@ -40,7 +40,6 @@ mod numbers;
 mod options;
 mod plain;
 mod png;
-mod position;
 mod quantise;
 mod raster;
 mod raw;
