@@ -33,6 +33,7 @@ mod ingest;
 mod input;
 mod lint;
 mod mask;
+mod masked;
 mod membrane;
 mod mosaic;
 mod nearest;
