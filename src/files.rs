@@ -1,13 +1,13 @@
 //! World files on disk: opened for reads by position, written beside and renamed.
-//!
-//! No memory maps: a truncated file must be an error, not a signal.
 
 use crate::error::{Error, Result};
+use crate::position;
 use crate::world::{FormatError, ReadAt, Spool, World, WorldWriter, container};
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tempfile::NamedTempFile;
 
 /// Opens a world; what is wrong with it comes back in one line that names the file.
 pub fn open_world(path: &Path) -> Result<World> {
@@ -48,13 +48,15 @@ pub fn bad_world(path: &Path, what: impl ToString) -> Error {
 }
 
 /// Writes a world beside `path` and renames it into place, so that there is never half a file.
-pub fn write_world(path: &Path, writer: WorldWriter) -> Result<()> {
-    write_beside(path, |out| writer.write(out))
+/// With `force` it takes the place of what is there.
+pub fn write_world(path: &Path, force: bool, writer: WorldWriter) -> Result<()> {
+    write_beside(path, force, |out| writer.write(out))
 }
 
-/// Writes any file beside `path` and renames it into place.
+/// Writes any file as [`write_world`] does.
 pub fn write_beside(
     path: &Path,
+    force: bool,
     write: impl FnOnce(&mut std::io::BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> Result<()> {
     // Names of temporary files in an error would only puzzle.
@@ -71,8 +73,30 @@ pub fn write_beside(
     write(&mut out).and_then(|()| out.flush()).map_err(failed)?;
     drop(out);
     make_readable(beside.as_file()).map_err(failed)?;
-    beside.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    put(beside, path, force).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Error::Usage(format!(
+            "{}: has appeared since this began; pass --force to overwrite it, or another name to write to",
+            path.display()
+        )),
+        _ => failed(error),
+    })
+}
+
+/// Gives a finished file its name.
+fn put(beside: NamedTempFile, path: &Path, force: bool) -> std::io::Result<()> {
+    let placed = if force {
+        beside.persist(path)
+    } else {
+        beside.persist_noclobber(path).or_else(|error| {
+            // Not every file system can do that in one step.
+            let can = error.error.kind() != ErrorKind::AlreadyExists;
+            match can && std::fs::symlink_metadata(path).is_err() {
+                true => error.file.persist(path),
+                false => Err(error),
+            }
+        })
+    };
+    placed.map(drop).map_err(|error| error.error)
 }
 
 /// The folder that a file lies in, or will.
@@ -81,6 +105,21 @@ pub fn folder_of(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
+}
+
+/// Whether two names are those of one file, which need not be there.
+pub fn same_place(a: &Path, b: &Path) -> bool {
+    match (place(a), place(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+fn place(path: &Path) -> std::io::Result<PathBuf> {
+    path.canonicalize().or_else(|_| {
+        let folder = folder_of(path).canonicalize()?;
+        Ok(folder.join(path.file_name().unwrap_or_default()))
+    })
 }
 
 /// Files that are being written; what ends the program removes them.
@@ -130,7 +169,8 @@ struct FileSource {
 
 impl ReadAt for FileSource {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), FormatError> {
-        read_exact_at(&self.file, offset, buffer).map_err(|error| FormatError(error.to_string()))
+        position::read_exact_at(&self.file, buffer, offset)
+            .map_err(|error| FormatError(error.to_string()))
     }
 
     fn len(&self) -> u64 {
@@ -163,7 +203,7 @@ impl Spool for FileSpool {
             *len += bytes.len() as u64;
             start
         };
-        write_all_at(&self.file, start, bytes).map_err(|error| {
+        position::write_all_at(&self.file, bytes, start).map_err(|error| {
             FormatError(format!(
                 "a temporary file cannot be written ({error}); is the disk full?"
             ))
@@ -174,7 +214,7 @@ impl Spool for FileSpool {
 
 impl ReadAt for FileSpool {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::result::Result<(), FormatError> {
-        read_exact_at(&self.file, offset, buffer)
+        position::read_exact_at(&self.file, buffer, offset)
             .map_err(|error| FormatError(format!("a temporary file cannot be read ({error})")))
     }
 
@@ -185,38 +225,38 @@ impl ReadAt for FileSpool {
 
 const UNPOISONED: &str = "no holder of the lock panics";
 
-#[cfg(unix)]
-fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[cfg(windows)]
-fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> std::io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        if written == 0 {
-            return Err(std::io::ErrorKind::WriteZero.into());
-        }
-        offset += written as u64;
-        bytes = &bytes[written..];
+    #[test]
+    fn what_appears_meanwhile_is_replaced_by_force_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.hfw");
+        let write = |force| {
+            write_beside(&path, force, |out| {
+                std::fs::write(&path, "precious")?;
+                out.write_all(b"new")
+            })
+        };
+        let message = write(false).unwrap_err().to_string();
+        assert!(message.contains("x.hfw: has appeared"), "{message}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+        write(true).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
-    Ok(())
-}
 
-#[cfg(unix)]
-fn read_exact_at(file: &File, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut offset: u64, mut buffer: &mut [u8]) -> std::io::Result<()> {
-    while !buffer.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, buffer, offset)?;
-        if read == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
+    #[test]
+    fn a_place_has_many_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = |name: &str| folder.path().join(name);
+        std::fs::create_dir(name("inside")).unwrap();
+        std::fs::write(name("there"), "").unwrap();
+        for file in ["there", "missing"] {
+            assert!(same_place(&name(file), &name("inside/..").join(file)));
+            assert!(!same_place(&name(file), &name("inside").join(file)));
         }
-        offset += read as u64;
-        buffer = &mut buffer[read..];
+        assert!(!same_place(&name("no/where"), &name("no/where")));
     }
-    Ok(())
 }

@@ -11,6 +11,7 @@ pub mod files;
 pub mod import;
 pub mod modes;
 pub mod overlay;
+mod position;
 pub mod render;
 pub mod scene;
 pub mod settings;

@@ -235,7 +235,7 @@ mod tests {
     use crate::source::{Area, Ground};
     use crate::terrain::height_map::HeightMap;
     use crate::terrain::leaves::visit_leaves;
-    use crate::terrain::measure::{Measurer, Task, measure};
+    use crate::terrain::measure::{Measurer, measure};
     use crate::terrain::triangle::Triangle;
     use crate::world::{HeightGrid, PatchKey, SectionKey, SourceInfo, World};
     use std::sync::Arc;
@@ -600,8 +600,7 @@ mod tests {
                     absent_patches += u32::from(record.absent);
                     let mut error = 0.0f64;
                     visit_leaves(&layout, key, &record.trees, |triangle| {
-                        let limit = f64::INFINITY;
-                        let found = measurer.measure(&Task { triangle, limit });
+                        let found = measurer.measure(triangle);
                         error = error.max(found.error * 0.5);
                     });
                     assert!(

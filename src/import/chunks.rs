@@ -126,8 +126,10 @@ impl Chunks {
 
     /// What the header promises must fit the file, and a chunk the memory.
     fn check_claim(&self) -> Result<()> {
-        let row_bytes = u64::from(self.chunk[0]).saturating_mul(self.pixel_bytes());
-        let chunk_bytes = row_bytes.saturating_mul(self.chunk[1].into());
+        let row_bytes = self.row_bytes();
+        // Bits become bytes.
+        let decoded_bytes = row_bytes.saturating_mul(if self.layout.bits == 1 { 8 } else { 1 });
+        let chunk_bytes = decoded_bytes.saturating_mul(self.chunk[1].into());
         let present = (0..).zip(&self.sizes).filter(|(_, size)| **size > 0);
         let rows: u64 = present.map(|(index, _)| self.stored_rows(index)).sum();
         let claimed = row_bytes.saturating_mul(rows);
@@ -151,14 +153,11 @@ impl Chunks {
         rows.into()
     }
 
-    /// Bytes from pixel to pixel within a chunk.
-    fn pixel_bytes(&self) -> u64 {
-        let interleaved = if self.layout.planar {
-            1
-        } else {
-            self.layout.bands
-        };
-        u64::from(self.layout.bits / 8) * u64::from(interleaved)
+    /// Bytes of a row of a chunk.
+    fn row_bytes(&self) -> u64 {
+        let interleaved = self.layout.interleaved() as u64;
+        let values = u64::from(self.chunk[0]).saturating_mul(interleaved);
+        values.saturating_mul(self.layout.bits.into()).div_ceil(8)
     }
 
     /// Rows of the file that are read at once.
@@ -217,8 +216,7 @@ impl Chunks {
 
     /// Rows of a chunk that is not compressed.
     fn plain(&self, share: &Share, area: Area) -> TiffResult<(Values, Rows)> {
-        let pitch = u64::from(self.chunk[0]);
-        let row_bytes = pitch.saturating_mul(self.pixel_bytes());
+        let row_bytes = self.row_bytes();
         let start = row_bytes.saturating_mul((share.area.z - share.corner[1]).into());
         let count = row_bytes.saturating_mul(share.area.height.into());
         if start.saturating_add(count) > self.sizes[share.index] {
@@ -231,9 +229,7 @@ impl Chunks {
         let values = values::from_bytes(&bytes, format, bits, self.order);
         let values = values.ok_or_else(|| io::Error::from(ErrorKind::InvalidData))?;
         let size = [self.chunk[0], share.area.height];
-        let first_row = share.area.z;
-        let rows = self.rows(share, first_row, size, values::count(&values), area)?;
-        Ok((values, rows))
+        self.with_rows(values, share, share.area.z, size, area)
     }
 
     /// Decodes chunks on all threads.
@@ -275,28 +271,25 @@ impl Chunks {
         // Of tiles in later planes the decoder hands out rows below the picture too.
         let (width, height) = decoder.chunk_data_dimensions(place);
         let values = decoder.read_chunk(place)?;
-        let first_row = share.corner[1];
-        let rows = self.rows(
-            share,
-            first_row,
-            [width, height],
-            values::count(&values),
-            area,
-        )?;
-        Ok((values, rows))
+        self.with_rows(values, share, share.corner[1], [width, height], area)
     }
 
-    /// Where the values of a chunk's rows, of which `first_row` is the first, go in an area.
-    fn rows(
+    /// The values of a chunk's rows, of which `first_row` is the first, and where in an area they
+    /// go.
+    fn with_rows(
         &self,
+        values: Values,
         share: &Share,
         first_row: u32,
         [width, height]: [u32; 2],
-        values: usize,
         area: Area,
-    ) -> TiffResult<Rows> {
+    ) -> TiffResult<(Values, Rows)> {
         let pixels = width as usize * height as usize;
-        let (stride, band) = self.layout.interleaving(values, pixels)?;
+        let values = match self.layout.bits {
+            1 => values::unpack(values, width as usize * self.layout.interleaved()),
+            _ => values,
+        };
+        let (stride, band) = self.layout.interleaving(values::count(&values), pixels)?;
         let column = share.area.x - share.corner[0];
         let row = share.area.z - first_row;
         if column + share.area.width > width || row + share.area.height > height {
@@ -305,7 +298,7 @@ impl Chunks {
         }
         let pitch = width as usize * stride;
         let to_pitch = area.width as usize;
-        Ok(Rows {
+        let rows = Rows {
             count: share.area.height as usize,
             from: row as usize * pitch + column as usize * stride + band,
             stride,
@@ -313,7 +306,8 @@ impl Chunks {
             width: share.area.width as usize,
             to: (share.area.z - area.z) as usize * to_pitch + (share.area.x - area.x) as usize,
             to_pitch,
-        })
+        };
+        Ok((values, rows))
     }
 }
 

@@ -1,34 +1,28 @@
 //! GeoTIFF, TIFF and BigTIFF with a band of elevation, in strips or tiles.
 //!
 //! The `tiff` crate reads the directory; what is asked of the file before its heights is in
-//! `samples`, what its geographic tags mean is in `geotags`, and its strips or tiles are read in
-//! `chunks`.
+//! `samples`, what its geographic tags mean is in `geotags`, its strips or tiles are read in
+//! `chunks`, and what hides some of its samples in `masked`.
 //!
 //! - One band, or the one that `--band` names, interleaved or in planes; 8 to 64 bits of integer
 //!   or float; uncompressed, LZW, Deflate or PackBits.
 //! - The claimed size is checked against the file's length before anything is allocated.
 
-use std::io::{BufReader, Read, Seek};
+use std::io::BufReader;
 use std::path::Path;
 
 use tiff::TiffError;
 use tiff::decoder::Decoder;
-use tiff::tags::{SampleFormat, Tag};
+use tiff::tags::SampleFormat;
 
-use super::chunks::Chunks;
 use super::geotags::Tags;
 use super::input::Input;
-use super::lint::Warning;
+use super::masked::{Masked, Picture};
 use super::options::ImportOptions;
 use super::raster::{Head, Raster};
 use super::samples::Layout;
 use super::{lint, one_line, values};
 use crate::error::{Error, Result};
-
-/// In the kind of a picture: it is another one's mask.
-const MASK: u32 = 4;
-/// Directories may point at each other in a circle.
-const MOST_PICTURES: usize = 64;
 
 pub(super) fn open(input: Input, path: &Path, options: &ImportOptions) -> Result<Raster> {
     let reader = BufReader::new(input.clone());
@@ -39,11 +33,14 @@ pub(super) fn open(input: Input, path: &Path, options: &ImportOptions) -> Result
     if layout.bits == 8 {
         warnings.push(lint::eight_bits());
     }
-    if has_mask(&mut decoder) {
-        let text = "the file has a mask of its own, which is not read: its samples are heights";
-        let pass = "--nodata NUMBER, or a file without a mask";
-        warnings.push(Warning::new("mask", text, pass));
-    }
+    let picture = Picture {
+        input: &input,
+        layout: &layout,
+        south_up: tags.south_up,
+        path,
+    };
+    let rule = layout.void_rule(tags.nodata);
+    let samples = Masked::open(&mut decoder, &picture, rule, &mut warnings)?;
     let head = Head {
         width: layout.width,
         height: layout.height,
@@ -53,30 +50,10 @@ pub(super) fn open(input: Input, path: &Path, options: &ImportOptions) -> Result
         measure: tags.measure,
         warnings,
     };
-    let rule = layout.void_rule(tags.nodata);
-    let chunks = Chunks::open(&mut decoder, input, layout, rule, tags.south_up, path)?;
     Ok(Raster {
         head,
-        samples: Box::new(chunks),
+        samples: Box::new(samples),
     })
-}
-
-/// Whether one of the other pictures in the file says which samples of this one count.
-fn has_mask<R: Read + Seek>(decoder: &mut Decoder<R>) -> bool {
-    let mut next = decoder.image_ifd().directory().next();
-    for _ in 0..MOST_PICTURES {
-        let Some(pointer) = next else { break };
-        let Ok(directory) = decoder.read_directory(pointer) else {
-            break;
-        };
-        let mut tags = decoder.read_directory_tags(&directory);
-        let kind = tags.find_tag_unsigned::<u32>(Tag::NewSubfileType);
-        if kind.ok().flatten().is_some_and(|kind| kind & MASK != 0) {
-            return true;
-        }
-        next = directory.next();
-    }
-    false
 }
 
 pub(super) fn damaged(path: &Path, error: TiffError) -> Error {
@@ -293,27 +270,5 @@ mod tests {
         let file = Tiff::int16(2, 2, &[1, 2, 3, 4]);
         let file = file.doubles(34264, &[&matrix[..], &[0.0; 8]].concat());
         assert_eq!(samples(&file), [3.0, 4.0, 1.0, 2.0]);
-    }
-
-    #[test]
-    fn a_mask_that_is_not_read_is_told() {
-        let file = |kind: u32| {
-            let mut bytes = Cursor::new(Vec::new());
-            let mut encoder = TiffEncoder::new(&mut bytes).unwrap();
-            encoder
-                .write_image::<colortype::GrayI16>(4, 4, &ramp(16))
-                .unwrap();
-            let mut second = encoder.new_image::<colortype::Gray8>(4, 4).unwrap();
-            let tags = second.encoder();
-            tags.write_tag(Tag::NewSubfileType, kind).unwrap();
-            second.write_data(&[255; 16]).unwrap();
-            bytes.into_inner()
-        };
-        let about = |kind| -> Vec<&str> {
-            let grid = read_bytes(&file(kind)).unwrap();
-            grid.warnings.iter().map(|warning| warning.about).collect()
-        };
-        assert_eq!(about(4), ["mask"]);
-        assert!(about(1).is_empty());
     }
 }

@@ -8,13 +8,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::position;
+use crate::position;
 
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     bytes: Arc<Bytes>,
     len: u64,
     at: u64,
+    /// Bytes that read as others than the file has, and where.
+    changes: Arc<[(u64, u8)]>,
 }
 
 #[derive(Debug)]
@@ -36,8 +38,32 @@ impl Input {
     }
 
     fn of(bytes: Bytes, len: u64) -> Input {
-        let bytes = Arc::new(bytes);
-        Input { bytes, len, at: 0 }
+        Input {
+            bytes: Arc::new(bytes),
+            len,
+            at: 0,
+            changes: Arc::default(),
+        }
+    }
+
+    /// The same bytes, but for some from `offset` on: a view for decoders that are choosy.
+    pub fn with(&self, offset: u64, bytes: &[u8]) -> Input {
+        let before = self.changes.iter().copied();
+        let changes = before.chain((offset..).zip(bytes.iter().copied()));
+        Input {
+            changes: changes.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Makes bytes that were read from `offset` on what they shall be.
+    fn change(&self, offset: u64, bytes: &mut [u8]) {
+        for (place, byte) in self.changes.iter() {
+            let at = place.checked_sub(offset).map(|at| at as usize);
+            if let Some(found) = at.and_then(|at| bytes.get_mut(at)) {
+                *found = *byte;
+            }
+        }
     }
 
     /// The number of bytes: the measure of what a header may claim.
@@ -57,6 +83,7 @@ impl Input {
                 buffer.copy_from_slice(&bytes[offset as usize..][..count as usize])
             }
         }
+        self.change(offset, &mut buffer);
         Ok(buffer)
     }
 }
@@ -70,6 +97,7 @@ impl Read for Input {
                 (&bytes[start..]).read(buffer)?
             }
         };
+        self.change(self.at, &mut buffer[..read]);
         self.at += read as u64;
         Ok(read)
     }
@@ -105,6 +133,18 @@ mod tests {
         other.read_exact(&mut byte).unwrap();
         assert_eq!(byte, [8]);
         assert_eq!(input.bytes_at(2, 3).unwrap(), [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_view_differs_where_it_is_told_to() {
+        let input = Input::memory(vec![7; 6]);
+        let mut view = input.with(1, &[1, 2]).with(4, &[5]);
+        assert_eq!(view.bytes_at(0, 6).unwrap(), [7, 1, 2, 7, 5, 7]);
+        view.seek(SeekFrom::Start(2)).unwrap();
+        let mut bytes = [0; 3];
+        view.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [2, 7, 5]);
+        assert_eq!(input.bytes_at(0, 6).unwrap(), [7; 6]);
     }
 
     #[test]

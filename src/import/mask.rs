@@ -25,7 +25,13 @@ pub fn load_mask(path: &Path) -> Result<DetailMask> {
         limits.max_alloc = Some(MAX_BYTES);
         reader.limits(limits);
         let decoded = reader.decode();
-        let picture = decoded.map_err(|e| Error::file(path, one_line(e), "a PNG picture"))?;
+        let picture = decoded.map_err(|e| {
+            Error::file(
+                path,
+                format!("damaged PNG: {}", one_line(e)),
+                "a PNG picture",
+            )
+        })?;
         let picture = picture.into_luma8();
         Ok(DetailMask {
             size: [picture.width(), picture.height()],

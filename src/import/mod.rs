@@ -33,6 +33,7 @@ mod ingest;
 mod input;
 mod lint;
 mod mask;
+mod masked;
 mod membrane;
 mod mosaic;
 mod nearest;
@@ -40,7 +41,6 @@ mod numbers;
 mod options;
 mod plain;
 mod png;
-mod position;
 mod quantise;
 mod raster;
 mod raw;
@@ -281,7 +281,9 @@ fn one_line(message: impl ToString) -> String {
     let words: Vec<String> = (message.to_string().split_whitespace())
         .map(|word| word.chars().filter(|c| !c.is_control()).collect())
         .collect();
-    words.join(" ").chars().take(200).collect()
+    let line: String = words.join(" ").chars().take(200).collect();
+    // More is said behind it.
+    line.trim_end_matches('.').to_owned()
 }
 
 fn file_name(path: &Path) -> String {

@@ -77,28 +77,35 @@ pub(super) trait Number: Pod + PartialOrd + Send + Sync {
     }
 }
 
+/// Of integers the lowest is the void.
+macro_rules! integer {
+    ($type:ty) => {
+        const VOID: $type = <$type>::MIN;
+
+        fn to_f64(self) -> f64 {
+            if self == Self::VOID {
+                f64::NAN
+            } else {
+                f64::from(self)
+            }
+        }
+
+        fn from_f64(value: f64) -> $type {
+            if value.is_nan() {
+                Self::VOID
+            } else {
+                (value as $type).max(Self::VOID + 1)
+            }
+        }
+
+        fn from_i32(value: i32) -> $type {
+            value as $type
+        }
+    };
+}
+
 impl Number for i16 {
-    const VOID: i16 = i16::MIN;
-
-    fn to_f64(self) -> f64 {
-        if self == Self::VOID {
-            f64::NAN
-        } else {
-            f64::from(self)
-        }
-    }
-
-    fn from_f64(value: f64) -> i16 {
-        if value.is_nan() {
-            Self::VOID
-        } else {
-            (value as i16).max(Self::VOID + 1)
-        }
-    }
-
-    fn from_i32(value: i32) -> i16 {
-        value as i16
-    }
+    integer!(i16);
 
     /// The sum is that of whole numbers, so its order does not matter: loops that vectorise.
     fn survey(row: &[i16]) -> (usize, f64, f64) {
@@ -142,27 +149,7 @@ impl Number for i16 {
 }
 
 impl Number for i32 {
-    const VOID: i32 = i32::MIN;
-
-    fn to_f64(self) -> f64 {
-        if self == Self::VOID {
-            f64::NAN
-        } else {
-            f64::from(self)
-        }
-    }
-
-    fn from_f64(value: f64) -> i32 {
-        if value.is_nan() {
-            Self::VOID
-        } else {
-            (value as i32).max(Self::VOID + 1)
-        }
-    }
-
-    fn from_i32(value: i32) -> i32 {
-        value
-    }
+    integer!(i32);
 }
 
 impl Number for f32 {

@@ -103,7 +103,7 @@ impl ImportOptions {
         ];
         if let Some((name, v)) = named.iter().find(|(_, v)| !(1e-9..=1e9).contains(v)) {
             return Err(Error::Usage(format!(
-                "{name} {v}: expected a number above 0 and at most 1e9"
+                "{name} {v:?}: expected a number from 1e-9 to 1e9"
             )));
         }
         if self.voids == VoidFill::Keep && self.resample_m.is_some() {
@@ -115,7 +115,7 @@ impl ImportOptions {
         let offset = self.height_offset_m.unwrap_or(0.0);
         if !(-1e9..=1e9).contains(&offset) {
             return Err(Error::Usage(format!(
-                "--height-offset {offset}: expected a number from -1e9 to 1e9"
+                "--height-offset {offset:?}: expected a number from -1e9 to 1e9"
             )));
         }
         Ok(())

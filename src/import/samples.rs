@@ -1,6 +1,7 @@
 //! What a TIFF says of its samples: size, bands, bits, compression; and what of it can be read.
 //!
 //! - Whatever is not a band of numbers (imagery, palettes, odd bits) is refused.
+//! - A band of alpha beside the heights is no band of heights: it says which of them count.
 //! - The claimed size is checked against the file's length before anything is allocated.
 
 use std::io::{Read, Seek};
@@ -16,6 +17,7 @@ use super::options::ImportOptions;
 use super::voids::VoidRule;
 use crate::error::{Error, Result};
 
+const HIGHEST_BIT_FIRST: u16 = 1;
 const UNCOMPRESSED: u16 = 1;
 const ZSTD: u16 = 50000;
 /// LZW, Deflate (two numbers for it), PackBits and Zstandard.
@@ -32,6 +34,8 @@ const NO_PREDICTOR: u16 = 1;
 const BLACK_IS_ZERO: u16 = 1;
 const RGB: u16 = 2;
 const PLANAR: u16 = 2;
+/// Kinds of extra bands: alpha that the colours were multiplied with, and that they were not.
+const ALPHA: [u16; 2] = [1, 2];
 /// More than any of the compressions can shrink (LZW: 12 bits for at most 3.8 kB).
 const MOST_SHRUNK: u64 = 4096;
 /// A block of four bytes stands for up to 128 kB of the same.
@@ -50,6 +54,8 @@ pub(super) struct Layout {
     /// Which of them holds the heights, from 0.
     pub band: u16,
     pub planar: bool,
+    /// Which of them is 0 where there is no height.
+    pub alpha: Option<u16>,
 }
 
 impl Layout {
@@ -58,14 +64,55 @@ impl Layout {
         path: &Path,
         options: &ImportOptions,
     ) -> Result<Layout> {
+        let (photometric, layout) = Layout::of(decoder, options.band, path)?;
+        layout.check_bands(photometric, options.band.is_some(), path)?;
+        layout.check_samples(path)?;
+        Ok(layout)
+    }
+
+    /// What is said of a mask: a picture that is 0 where another one's samples do not count. Its
+    /// bands, if it has several, are one for each of the other's.
+    pub fn of_mask<R: Read + Seek>(
+        decoder: &mut Decoder<R>,
+        path: &Path,
+        of: &Layout,
+    ) -> Result<Layout> {
+        let (_, mut layout) = Layout::of(decoder, None, path)?;
+        if [layout.width, layout.height] != [of.width, of.height] {
+            let what = format!("a mask of {} x {} samples", layout.width, layout.height);
+            let expected = format!("one of {} x {}", of.width, of.height);
+            return Err(Error::file(path, what, expected));
+        }
+        let order = decoder.find_tag_unsigned(Tag::FillOrder).ok().flatten();
+        let whole = layout.bits == 8 || order.unwrap_or(HIGHEST_BIT_FIRST) == HIGHEST_BIT_FIRST;
+        if layout.format != SampleFormat::Uint || ![1, 8].contains(&layout.bits) || !whole {
+            let what = format!("a mask of {} bits ({:?})", layout.bits, layout.format);
+            return Err(Error::file(path, what, "one of 1 or 8 bits"));
+        }
+        layout.check_compression(path)?;
+        if layout.bands == of.bands {
+            layout.band = of.band;
+        }
+        Ok(layout)
+    }
+
+    /// With the photometric interpretation.
+    fn of<R: Read + Seek>(
+        decoder: &mut Decoder<R>,
+        band: Option<u16>,
+        path: &Path,
+    ) -> Result<(u16, Layout)> {
         let (width, height) = decoder.dimensions().map_err(|e| damaged(path, e))?;
         check_size(path, u64::from(width), u64::from(height))?;
-        let mut number = |tag, default| {
+        let mut numbers = |tag| {
             let values = decoder.find_tag_unsigned_vec::<u16>(tag).ok().flatten();
-            values.and_then(|v| v.first().copied()).unwrap_or(default)
+            values.unwrap_or_default()
         };
+        let extra = numbers(Tag::ExtraSamples);
+        let mut number = |tag, default| numbers(tag).first().copied().unwrap_or(default);
         let bands = number(Tag::SamplesPerPixel, 1);
         let photometric = number(Tag::PhotometricInterpretation, BLACK_IS_ZERO);
+        let band = band.unwrap_or(1).wrapping_sub(1);
         let layout = Layout {
             width,
             height,
@@ -74,17 +121,17 @@ impl Layout {
             compression: number(Tag::Compression, UNCOMPRESSED),
             predictor: number(Tag::Predictor, NO_PREDICTOR),
             bands,
-            band: options.band.unwrap_or(1).wrapping_sub(1),
+            band,
             planar: number(Tag::PlanarConfiguration, 1) == PLANAR,
+            alpha: alpha(bands, photometric, &extra).filter(|alpha| *alpha != band),
         };
-        layout.check_bands(photometric, options.band.is_some(), path)?;
-        layout.check_samples(path)?;
-        Ok(layout)
+        Ok((photometric, layout))
     }
 
     fn check_bands(&self, photometric: u16, chosen: bool, path: &Path) -> Result<()> {
         let which = format!("one band of elevation, or --band 1 to {}", self.bands);
-        if self.bands != 1 && !chosen {
+        let heights = self.bands - u16::from(self.alpha.is_some());
+        if heights != 1 && !chosen {
             return Err(Error::file(path, format!("{} bands", self.bands), which));
         }
         if self.band >= self.bands {
@@ -110,22 +157,29 @@ impl Layout {
             let expected = "integers of 8 to 64 bits or floats of 16 to 64";
             return Err(Error::file(path, what, expected));
         }
-        if !COMPRESSIONS.contains(&self.compression) {
-            let number = self.compression;
-            let name = NAMED_COMPRESSIONS
-                .iter()
-                .find(|(named, _)| *named == number);
-            let what = match name {
-                Some((_, name)) => format!("{name} compression is not supported"),
-                None => format!("compression {number} is not supported"),
-            };
-            return Err(Error::file(
-                path,
-                what,
-                "uncompressed, LZW, Deflate, Zstandard or PackBits (gdal_translate -co COMPRESS=DEFLATE)",
-            ));
+        self.check_compression(path)
+    }
+
+    fn check_compression(&self, path: &Path) -> Result<()> {
+        let number = self.compression;
+        if COMPRESSIONS.contains(&number) {
+            return Ok(());
         }
-        Ok(())
+        let mut names = NAMED_COMPRESSIONS.iter();
+        let what = match names.find(|(named, _)| *named == number) {
+            Some((_, name)) => format!("{name} compression is not supported"),
+            None => format!("compression {number} is not supported"),
+        };
+        Err(Error::file(
+            path,
+            what,
+            "uncompressed, LZW, Deflate, Zstandard or PackBits (gdal_translate -co COMPRESS=DEFLATE)",
+        ))
+    }
+
+    /// Values of a pixel that lie side by side.
+    pub fn interleaved(&self) -> usize {
+        if self.planar { 1 } else { self.bands.into() }
     }
 
     /// Whether samples lie in the file as they are.
@@ -135,8 +189,10 @@ impl Layout {
 
     /// Whether a file of `len` bytes can hold the chunks that it lists, of `chunk_bytes` in all.
     pub fn check_claim(&self, chunk_bytes: u64, len: u64, path: &Path) -> Result<()> {
-        let bytes = u64::from(self.width) * u64::from(self.height) * u64::from(self.bits / 8);
-        let bytes = bytes.saturating_mul(self.bands.into()).min(chunk_bytes);
+        let bytes = u64::from(self.width) * u64::from(self.height) * u64::from(self.bits);
+        let bytes = (bytes / 8)
+            .saturating_mul(self.bands.into())
+            .min(chunk_bytes);
         let most = match self.compression {
             UNCOMPRESSED => 1,
             ZSTD => MOST_SHRUNK_BY_ZSTD,
@@ -182,4 +238,12 @@ impl Layout {
             _ => VoidRule::signed(declared),
         }
     }
+}
+
+/// The band of alpha: an extra one, of which the last bands are. Those beyond the first are not
+/// handed out with colours.
+fn alpha(bands: u16, photometric: u16, extra: &[u16]) -> Option<u16> {
+    let first = bands.checked_sub(extra.len() as u16)?;
+    let at = extra.iter().position(|kind| ALPHA.contains(kind))? as u16;
+    (first > 0 && (photometric != RGB || at == 0)).then_some(first + at)
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::holes::Voids;
 use super::numbers::{Kind, Number, Numbers, each_kind};
-use super::position::{read_exact_at, write_all_at};
 use crate::error::{Error, Result};
+use crate::position::{read_exact_at, write_all_at};
 use crate::source::{Area, Ground};
 use crate::terrain::height_map::HeightMap;
 

@@ -16,7 +16,7 @@ use super::voids::VoidRule;
 pub(super) fn kind_of(format: SampleFormat, bits: u16) -> Kind {
     match (format, bits) {
         (SampleFormat::IEEEFP, 16 | 32) => Kind::F32,
-        (SampleFormat::Int, 8 | 16) | (SampleFormat::Uint, 8) => Kind::I16,
+        (SampleFormat::Int, 8 | 16) | (SampleFormat::Uint, 1 | 8) => Kind::I16,
         (SampleFormat::Uint, 16) => Kind::I32,
         _ => Kind::F64,
     }
@@ -39,7 +39,8 @@ pub(super) fn from_bytes(
         }};
     }
     Some(match (format, bits) {
-        (SampleFormat::Uint, 8) => Values::U8(bytes.to_vec()),
+        // Bits stay packed: whoever knows the rows unpacks them.
+        (SampleFormat::Uint, 1 | 8) => Values::U8(bytes.to_vec()),
         (SampleFormat::Uint, 16) => Values::U16(all!(u16)),
         (SampleFormat::Uint, 32) => Values::U32(all!(u32)),
         (SampleFormat::Uint, 64) => Values::U64(all!(u64)),
@@ -55,6 +56,22 @@ pub(super) fn from_bytes(
         (SampleFormat::IEEEFP, 64) => Values::F64(all!(f64)),
         _ => return None,
     })
+}
+
+/// Of bits, in rows that begin with a byte each, one value a bit.
+pub(super) fn unpack(values: Values, row_bits: usize) -> Values {
+    let Values::U8(bytes) = values else {
+        return values;
+    };
+    let rows = bytes.chunks(row_bits.div_ceil(8).max(1));
+    let bits = |byte: &u8| {
+        let byte = *byte;
+        (0..8).map(move |bit| byte >> (7 - bit) & 1)
+    };
+    Values::U8(
+        rows.flat_map(|row| row.iter().flat_map(bits).take(row_bits))
+            .collect(),
+    )
 }
 
 pub(super) fn count(values: &Values) -> usize {
@@ -202,6 +219,14 @@ mod tests {
                 assert!(found[2].is_nan());
             }
         }
+    }
+
+    #[test]
+    fn rows_of_bits_begin_with_a_byte() {
+        let packed = vec![0b1010_0000, 0xff, 0b0100_0001, 0];
+        let bits = unpack(Values::U8(packed), 9);
+        let expected = [1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0];
+        assert!(matches!(bits, Values::U8(bits) if bits == expected));
     }
 
     #[test]

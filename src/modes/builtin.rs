@@ -56,7 +56,7 @@ fn store(path: &Path, bytes: &[u8]) -> Result<()> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::io(folder, "cannot be created", error))?;
     }
-    files::write_beside(path, |out| out.write_all(bytes))
+    files::write_beside(path, true, |out| out.write_all(bytes))
 }
 
 /// The archipelago as a source of `samples` samples a side.

@@ -1,7 +1,8 @@
 //! The flags of every verb.
 
 use super::values::{Pair, RawSize, Size};
-use super::values::{exaggeration, finite, not_negative, positive, raw_size, spacing, within};
+use super::values::{exaggeration, finite, not_negative, patch_cells, positive, raw_size};
+use super::values::{spacing, whole, within};
 use crate::import::{self, ByteOrder, Crop, Encoding, ImportOptions, VoidFill};
 use crate::render::AdapterChoice;
 use crate::settings::View;
@@ -141,13 +142,13 @@ pub struct CompileArgs {
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = finite)]
     pub sea_level: Option<f64>,
     /// Cells along a finest patch's side: 4, 8, ... 512
-    #[arg(long, value_name = "CELLS", default_value_t = 32)]
+    #[arg(long, value_name = "CELLS", default_value_t = 32, value_parser = patch_cells)]
     pub patch_cells: u32,
     /// Most levels (patch maps); by default as many as it takes for one patch to cover the world
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=20))]
+    #[arg(long, value_name = "N", value_parser = whole::<u8, 1, 20>)]
     pub levels: Option<u8>,
     /// Halvings by which the meshes above level 0 may be finer than their patches ask for: 0, 1 or 2
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u8, 0, 2>)]
     pub lattice_bias: u8,
     /// A PNG over the whole source that asks for more detail: white down to the lattice at every
     /// level, grey takes a share of the error away
@@ -163,7 +164,7 @@ pub struct CompileArgs {
     #[arg(long, value_name = "all|nodes", default_value = "all")]
     pub heights: StoredHeights,
     /// Cores to use; all by default
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, short, value_name = "N", value_parser = whole::<u16, 1, 1024>)]
     pub jobs: Option<u16>,
     /// Say what is in the input and what looks wrong with it, and write nothing
     #[arg(long)]
@@ -216,7 +217,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "CODE")]
     pub encoding: Option<Encoding>,
     /// The band or channel that holds the heights, from 1
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 65535>)]
     pub band: Option<u16>,
     /// Samples of a raw file (.r16, .r32) that is not square
     #[arg(long, value_name = "WxH", value_parser = raw_size)]
@@ -341,7 +342,7 @@ pub struct ExportArgs {
     /// World file
     pub world: PathBuf,
     /// Write the mesh of this level; 0 is the finest
-    #[arg(long, requires = "output", requires = "part")]
+    #[arg(long, requires = "output", requires = "part", value_parser = whole::<u8, 0, 19>)]
     pub level: Option<u8>,
     /// One patch of the level
     #[arg(long, value_name = "X,Z", requires = "level")]

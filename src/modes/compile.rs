@@ -62,7 +62,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
     bar.finish();
     if !args.quiet {
         for warning in &lint.warnings {
-            log::warn!("{}", as_line(warning));
+            log::warn!("{}: {}", names(&tiles), as_line(warning));
         }
     }
     let options = CompileOptions {
@@ -89,9 +89,10 @@ fn compile(args: &CompileArgs) -> Result<()> {
         }
         go_on()
     };
-    let (writer, meta) = compile_into(spools, &source, &options, &follow)?;
+    let compiled = compile_into(spools, &source, &options, &follow);
+    let (writer, meta) = compiled.map_err(|error| about(&tiles, error))?;
     bar.finish();
-    files::write_world(&output, writer)?;
+    files::write_world(&output, args.force, writer)?;
     if args.json {
         return print(&serde_json::json!({ "written": output, "levels": meta.levels }).to_string());
     }
@@ -174,6 +175,25 @@ fn as_text(lint: &Lint) -> String {
     let warnings = lint.warnings.iter();
     lines.extend(warnings.map(|warning| format!("warning   {}", as_line(warning))));
     lines.join("\n")
+}
+
+/// The compiler knows of no files.
+fn about(tiles: &[PathBuf], error: Error) -> Error {
+    match error {
+        Error::Usage(text) => Error::Usage(format!("{}: {text}", names(tiles))),
+        other => other,
+    }
+}
+
+/// The first file, and how many others there are.
+fn names(tiles: &[PathBuf]) -> String {
+    let first = tiles.first().map(|path| path.display().to_string());
+    let first = first.unwrap_or_default();
+    match tiles.len() {
+        0 | 1 => first,
+        2 => format!("{first} and another file"),
+        count => format!("{first} and {} other files", count - 1),
+    }
 }
 
 fn as_line(warning: &Warning) -> String {

@@ -14,12 +14,14 @@ use std::path::Path;
 
 pub fn run(args: &ExportArgs) -> Result<()> {
     super::leave_nothing_unfinished();
+    check_heights_name(args.heights.as_deref())?;
+    let format = args.output.as_deref().map(mesh_format).transpose()?;
     let world = open_world(&args.world)?;
     for path in [&args.output, &args.heights].into_iter().flatten() {
         check_may_write(path, args.force, &[&args.world])?;
     }
-    if let (Some(level), Some(output)) = (args.level, &args.output) {
-        export_mesh(&world, level, args, output)?;
+    if let (Some(level), Some(output), Some(format)) = (args.level, &args.output, format) {
+        export_mesh(&world, level, args, output, format)?;
     }
     if let Some(output) = &args.heights {
         export_heights(&world, output, args)?;
@@ -27,14 +29,40 @@ pub fn run(args: &ExportArgs) -> Result<()> {
     Ok(())
 }
 
-fn export_mesh(world: &World, level: u8, args: &ExportArgs, output: &Path) -> Result<()> {
-    let format = MeshFormat::of(output).ok_or_else(|| {
+fn mesh_format(output: &Path) -> Result<MeshFormat> {
+    MeshFormat::of(output).ok_or_else(|| {
         let what = format!(
             "{}: not a kind of mesh; expected .obj, .ply or .glb",
             output.display()
         );
         Error::Usage(what)
-    })?;
+    })
+}
+
+/// So it is never the name of the mesh either.
+fn check_heights_name(path: Option<&Path>) -> Result<()> {
+    let is_tiff = |path: &Path| {
+        let ending = path.extension().unwrap_or_default();
+        ["tif", "tiff"]
+            .iter()
+            .any(|known| ending.eq_ignore_ascii_case(known))
+    };
+    match path.filter(|path| !is_tiff(path)) {
+        None => Ok(()),
+        Some(path) => Err(Error::Usage(format!(
+            "{}: heights are written as a GeoTIFF; expected a name that ends in .tif or .tiff",
+            path.display()
+        ))),
+    }
+}
+
+fn export_mesh(
+    world: &World,
+    level: u8,
+    args: &ExportArgs,
+    output: &Path,
+    format: MeshFormat,
+) -> Result<()> {
     let area = area(world, level, args)?;
     let surface = surface(world, level, area, args)?;
     let [x0, z0, x1, z1] = area;
@@ -44,7 +72,9 @@ fn export_mesh(world: &World, level: u8, args: &ExportArgs, output: &Path) -> Re
         x1 - 1,
         z1 - 1
     );
-    write_beside(output, |out| format.write(&surface, &title, out))?;
+    write_beside(output, args.force, |out| {
+        format.write(&surface, &title, out)
+    })?;
     if !args.quiet {
         tell!(
             "wrote {}: {title}: {} triangles, {} vertices, error {:.2} m",
@@ -138,7 +168,7 @@ fn export_heights(world: &World, output: &Path, args: &ExportArgs) -> Result<()>
         return Err(bad(error));
     }
     let (FullGround { map, absent }, meta) = (heights.finish(), &world.meta);
-    write_beside(output, |out| {
+    write_beside(output, args.force, |out| {
         geotiff::write(&map, absent.as_deref(), meta, out)
     })?;
     if !args.quiet {

@@ -37,7 +37,7 @@ pub fn fly_headless(
         scene.settle(gpu, &pose, settings, SIZE, PATIENCE)?;
         let (picture, _) = scene.picture(gpu, &pose, settings, SIZE, 0.0)?;
         let path = folder.join(format!("flight-{}.png", number + 1));
-        write_png(&path, &picture)?;
+        write_png(&path, true, &picture)?;
         written.push(path);
     }
     Ok(written)

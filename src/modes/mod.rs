@@ -18,6 +18,7 @@ pub mod shot;
 pub mod values;
 pub mod verify;
 
+mod arguments;
 mod flight;
 mod patch;
 mod sections;
@@ -28,8 +29,7 @@ use crate::render::gpu;
 use crate::settings::Settings;
 use crate::terrain::camera::{CameraArg, Pose};
 use crate::world::{Meta, World};
-use clap::Parser;
-use cli::{Cli, Command, ViewArgs};
+use cli::{Command, ViewArgs};
 use glam::dvec3;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,9 @@ fn leave_nothing_unfinished() {
 
 /// Parses the command line and does what it says.
 pub fn run() -> Result<()> {
-    let cli = Cli::parse();
+    let Some(cli) = arguments::read()? else {
+        return Ok(());
+    };
     // What the Vulkan loader says of missing drivers comes back as an error of ours.
     let default_level = if cli.verbose {
         "highfell=debug,warn"
@@ -168,17 +170,21 @@ pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<
 /// devices, folders and the inputs of the same run whatever is passed.
 fn check_may_write(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
     let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return refuse(&format!("there is no folder {}", folder.display()));
+    let folder = files::folder_of(path);
+    if !folder.is_dir() {
+        return refuse(&format!(
+            "there is no folder {}; make it, or choose another name",
+            folder.display()
+        ));
     }
-    if std::fs::symlink_metadata(path).is_err() {
-        return Ok(());
+    let ends_open = path.to_string_lossy().ends_with(std::path::is_separator);
+    if path.file_name().is_none() || ends_open {
+        return refuse("is the name of a folder; expected that of a file to write");
     }
-    if !force {
-        return refuse("exists already; pass --force to overwrite it, or another name with -o");
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(path, "cannot be written", error)),
+        Ok(_) => {}
     }
     let Ok(real) = path.canonicalize() else {
         return refuse("is a link to nowhere; expected the name of a file to write");
@@ -186,17 +192,24 @@ fn check_may_write(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
     if !real.is_file() {
         return refuse("is a folder or a device; expected the name of a file to write");
     }
-    let same = |input: &&Path| input.canonicalize().is_ok_and(|input| input == real);
-    if inputs.iter().any(same) {
+    if inputs.iter().any(|input| files::same_place(input, path)) {
         return refuse("is read by this very command; choose another name to write to");
+    }
+    if !force {
+        return refuse("exists already; pass --force to overwrite it, or choose another name");
     }
     Ok(())
 }
 
-/// Prints to stdout; whoever closed it (`| head`) has read enough.
+/// Prints to stdout.
 fn print(text: &str) -> Result<()> {
     use std::io::Write;
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    printed(writeln!(std::io::stdout().lock(), "{text}"))
+}
+
+/// Whoever closed stdout (`| head`) has read enough.
+fn printed(written: std::io::Result<()>) -> Result<()> {
+    match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io(
             Path::new("standard output"),
             "cannot be written",

@@ -44,7 +44,7 @@ pub fn run(world: &World, key: PatchKey, args: &InspectArgs) -> Result<()> {
             world: &world_name,
             facts: &facts.line(),
         });
-        write_beside(path, |out| out.write_all(svg.as_bytes()))?;
+        write_beside(path, args.force, |out| out.write_all(svg.as_bytes()))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::files;
 use crate::render::{Gpu, Picture};
 use crate::scene::Scene;
 use crate::scene::hole_check::HoleCheck;
+use crate::settings::Stats;
 use crate::terrain::camera::Pose;
 use std::io::Write;
 use std::path::Path;
@@ -26,9 +27,10 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     if let Some(path) = &args.stats {
         let holes = HoleCheck::new(scene.world(), settings.lod.exaggeration)?;
         let hole_pixels = holes.count(&gpu, &mut scene, &pose, &settings, size, 0.0)?;
-        write_stats(path, &stats, hole_pixels, &pose, size)?;
+        let text = stats_text(&stats, hole_pixels, &pose, size);
+        files::write_beside(path, args.force, |out| writeln!(out, "{text}"))?;
     }
-    write_png(&args.output, &picture)?;
+    write_png(&args.output, args.force, &picture)?;
     tell!("wrote {} (--camera {pose})", args.output.display());
     Ok(())
 }
@@ -49,17 +51,17 @@ fn check_outputs(args: &ShotArgs) -> Result<()> {
     let Some(stats) = &args.stats else {
         return Ok(());
     };
-    if *stats == args.output {
+    if files::same_place(stats, &args.output) {
         return Err(Error::Usage(format!(
-            "{}: is both picture and statistics",
+            "{}: is both picture and statistics; expected two names",
             stats.display()
         )));
     }
     check_may_write(stats, args.force, &inputs)
 }
 
-/// Writes a PNG beside its place and renames it.
-pub fn write_png(path: &Path, picture: &Picture) -> Result<()> {
+/// Writes a PNG beside its place and renames it; with `force` it takes the place of another.
+pub fn write_png(path: &Path, force: bool, picture: &Picture) -> Result<()> {
     let [width, height] = picture.size;
     let pixels: Vec<u8> = picture
         .pixels
@@ -72,20 +74,13 @@ pub fn write_png(path: &Path, picture: &Picture) -> Result<()> {
     image
         .write_to(&mut bytes, image::ImageFormat::Png)
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-    files::write_beside(path, |out| out.write_all(bytes.get_ref()))
+    files::write_beside(path, force, |out| out.write_all(bytes.get_ref()))
 }
 
-fn write_stats(
-    path: &Path,
-    stats: &crate::settings::Stats,
-    hole_pixels: u64,
-    pose: &Pose,
-    size: [u32; 2],
-) -> Result<()> {
+fn stats_text(stats: &Stats, hole_pixels: u64, pose: &Pose, size: [u32; 2]) -> String {
     let mut value = serde_json::to_value(stats).expect("plain data");
     value["hole_pixels"] = hole_pixels.into();
     value["camera"] = pose.to_string().into();
     value["size"] = serde_json::json!(size);
-    let text = serde_json::to_string_pretty(&value).expect("plain data");
-    files::write_beside(path, |out| writeln!(out, "{text}"))
+    serde_json::to_string_pretty(&value).expect("plain data")
 }

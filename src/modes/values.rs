@@ -61,55 +61,56 @@ pub fn finite(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A number that fits, or what is said of one that does not.
+fn fitting(text: &str, fits: impl Fn(f64) -> bool, otherwise: &str) -> Result<f64, String> {
+    let value = finite(text)?;
+    if fits(value) {
+        Ok(value)
+    } else {
+        Err(format!("'{text}' is {otherwise}"))
+    }
+}
+
 pub fn positive(text: &str) -> Result<f64, String> {
-    finite(text).and_then(|value| {
-        if value > 0.0 {
-            Ok(value)
-        } else {
-            Err(format!("'{text}' is not above 0"))
-        }
-    })
+    fitting(text, |value| value > 0.0, "not above 0")
 }
 
 pub fn not_negative(text: &str) -> Result<f64, String> {
-    finite(text).and_then(|value| {
-        if value >= 0.0 {
-            Ok(value)
-        } else {
-            Err(format!("'{text}' is below 0"))
-        }
-    })
+    fitting(text, |value| value >= 0.0, "below 0")
 }
 
 pub fn exaggeration(text: &str) -> Result<f64, String> {
-    let value = positive(text)?;
-    if value <= 100.0 {
-        Ok(value)
-    } else {
-        Err("at most 100 times as high".into())
-    }
+    let fits = |value| value > 0.0 && value <= 100.0;
+    fitting(text, fits, "not above 0 and at most 100")
 }
 
 pub fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<f64, String> {
-    let value = finite(text)?;
-    let fits = (LOW as f64..=HIGH as f64).contains(&value);
-    if fits {
-        Ok(value)
-    } else {
-        Err(format!("'{text}' is not between {LOW} and {HIGH}"))
-    }
+    let fits = |value| (LOW as f64..=HIGH as f64).contains(&value);
+    fitting(text, fits, &format!("not between {LOW} and {HIGH}"))
 }
 
 pub fn spacing(text: &str) -> Result<Pair, String> {
-    let both = if text.contains(',') {
-        text.to_owned()
-    } else {
-        format!("{text},{text}")
-    };
-    let pair: Pair = both.parse()?;
-    if pair.0.iter().all(|&m| m > 0.0 && m <= 1e6) {
-        Ok(pair)
-    } else {
-        Err(format!("'{text}' is not a spacing in metres"))
-    }
+    let (x, z) = text.split_once(',').unwrap_or((text, text));
+    let metres = |text| finite(text).ok().filter(|&m| m > 0.0 && m <= 1e6);
+    let pair = metres(x).zip(metres(z)).map(|(x, z)| Pair([x, z]));
+    pair.ok_or_else(|| {
+        format!(
+            "'{text}' is not a spacing; expected metres above 0 and up to 1e6, such as 30, or X,Z"
+        )
+    })
+}
+
+pub fn whole<T: TryFrom<u32>, const LOW: u32, const HIGH: u32>(text: &str) -> Result<T, String> {
+    let number = text.trim().parse().ok();
+    let number = number.filter(|number| (LOW..=HIGH).contains(number));
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("'{text}' is not a whole number from {LOW} to {HIGH}"))
+}
+
+pub fn patch_cells(text: &str) -> Result<u32, String> {
+    whole::<u32, 4, 512>(text)
+        .ok()
+        .filter(|cells| cells.is_power_of_two())
+        .ok_or_else(|| format!("'{text}' is not a power of two from 4 to 512"))
 }

@@ -68,14 +68,6 @@ pub struct Measure {
     pub must_split: bool,
 }
 
-/// A triangle to be measured. Above the limit nothing matters but that it is exceeded, and the
-/// measure may stop with any complexity above it.
-#[derive(Clone, Copy, Debug)]
-pub struct Task {
-    pub triangle: Triangle,
-    pub limit: f64,
-}
-
 /// The ground and how it is measured.
 #[derive(Clone, Copy)]
 pub struct Measurer<'a> {
@@ -87,10 +79,9 @@ pub struct Measurer<'a> {
     absent: Option<&'a [bool]>,
 }
 
-/// Measures a triangle given in samples, by the largest distance, to the end.
+/// Measures a triangle given in samples, by the largest distance.
 pub fn measure(map: &HeightMap, triangle: Triangle) -> Measure {
-    let limit = f64::INFINITY;
-    Measurer::new(map, Metric::Max, None).measure(&Task { triangle, limit })
+    Measurer::new(map, Metric::Max, None).measure(triangle)
 }
 
 impl<'a> Measurer<'a> {
@@ -111,23 +102,23 @@ impl<'a> Measurer<'a> {
         Measurer { absent, ..self }
     }
 
-    /// Measures a triangle given in samples, as far as its limit asks.
-    pub fn measure(&self, task: &Task) -> Measure {
+    /// Measures a triangle given in samples.
+    pub fn measure(&self, triangle: Triangle) -> Measure {
         match (self.metric, self.sea.is_some()) {
-            (Metric::Max, false) => self.scan::<false, false>(task),
-            (Metric::Max, true) => self.scan::<false, true>(task),
-            (Metric::Sum, false) => self.scan::<true, false>(task),
-            (Metric::Sum, true) => self.scan::<true, true>(task),
+            (Metric::Max, false) => self.scan::<false, false>(triangle),
+            (Metric::Max, true) => self.scan::<false, true>(triangle),
+            (Metric::Sum, false) => self.scan::<true, false>(triangle),
+            (Metric::Sum, true) => self.scan::<true, true>(triangle),
         }
     }
 
     /// Most triangles are small, so nothing is done for them that is not asked for.
-    fn scan<const SUM: bool, const SEA: bool>(&self, task: &Task) -> Measure {
+    fn scan<const SUM: bool, const SEA: bool>(&self, triangle: Triangle) -> Measure {
         let map = self.map;
-        let plane = self.plane(task.triangle);
+        let plane = self.plane(triangle);
         let denominator = plane.denominator as f64;
         let mut tally = Tally::<SUM, SEA>::default();
-        let rows = task.triangle.rows();
+        let rows = triangle.rows();
         for z in rows.z.0.max(0)..=rows.z.1.min(map.height as i32 - 1) {
             let (x0, x1) = rows.interval(z);
             let (x0, x1) = (x0.max(0), x1.min(map.width as i32 - 1));
@@ -144,9 +135,6 @@ impl<'a> Measurer<'a> {
                 None => add(row),
                 Some(absent) => present_runs(&absent[row.clone()])
                     .for_each(|run| add(row.start + run.start..row.start + run.end)),
-            }
-            if tally.complexity(denominator) > task.limit {
-                break;
             }
         }
         Measure {
@@ -240,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_naive_twin(heights in prop::collection::vec(-500i32..500, 15 * 13), path in 0u32..256, depth in 0u32..8, limit in 0.0f64..2000.0) {
+        fn agrees_with_the_naive_twin(heights in prop::collection::vec(-500i32..500, 15 * 13), path in 0u32..256, depth in 0u32..8) {
             let map = HeightMap { width: 15, height: 13, heights };
             let mut t = Triangle::roots(IVec2::ZERO, 16, path & 1 == 1)[(path >> 1 & 1) as usize];
             for level in 0..depth {
@@ -249,18 +237,12 @@ mod tests {
             let (largest, sum) = naive(&map, &[false; 15 * 13], t);
             let some: Vec<bool> = map.heights.iter().map(|height| height % 3 == 0).collect();
             let (of_some, sum_of_some) = naive(&map, &some, t);
-            let without = Measurer::new(&map, Metric::Sum, None).leave_out(Some(&some)).measure(&Task { triangle: t, limit: f64::INFINITY });
+            let without = Measurer::new(&map, Metric::Sum, None).leave_out(Some(&some)).measure(t);
             prop_assert!((without.error - of_some).abs() < 1e-9 && (without.complexity - sum_of_some).abs() < 1e-6);
             prop_assert!((measure(&map, t).error - largest).abs() < 1e-9);
-            let exact = Measurer::new(&map, Metric::Sum, None).measure(&Task { triangle: t, limit: f64::INFINITY });
+            let exact = Measurer::new(&map, Metric::Sum, None).measure(t);
             prop_assert!((exact.complexity - sum).abs() < 1e-6);
             prop_assert_eq!(exact.error, measure(&map, t).error);
-            for metric in [Metric::Max, Metric::Sum] {
-                let limited = Measurer::new(&map, metric, None).measure(&Task { triangle: t, limit });
-                let full = Measurer::new(&map, metric, None).measure(&Task { triangle: t, limit: f64::INFINITY });
-                prop_assert_eq!(limited.complexity > limit, full.complexity > limit);
-                prop_assert!(full.complexity > limit || limited == full);
-            }
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::height_map::HeightMap;
 use super::leaves::{roots, visit_leaves};
-use super::measure::{Measurer, Task};
+use super::measure::Measurer;
 use super::triangle::Triangle;
 use crate::world::{BitReader, Bits, Layout, PatchKey};
 use glam::{IVec2, ivec2};
@@ -40,11 +40,7 @@ pub fn survey(
     let stride = layout.stride(key.level) as i32;
     let (mut error, mut exhausted, mut too_coarse) = (0.0f64, false, None);
     visit_leaves(layout, key, trees, |leaf| {
-        let limit = f64::INFINITY;
-        let found = measurer.measure(&Task {
-            triangle: leaf,
-            limit,
-        });
+        let found = measurer.measure(leaf);
         error = error.max(found.error);
         exhausted |= found.complexity > threshold;
         let must_split = found.complexity > threshold || found.must_split;

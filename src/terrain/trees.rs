@@ -403,7 +403,7 @@ pub(super) mod tests {
     use super::super::detail::DetailMask;
     use super::super::height_map::HeightMap;
     use super::super::leaves::visit_leaves;
-    use super::super::measure::{Measurer, Metric, Task};
+    use super::super::measure::{Measurer, Metric};
     use super::super::rules::Rules;
     use super::super::serial::Grounds;
     use super::*;
@@ -467,11 +467,7 @@ pub(super) mod tests {
         let sea = rules.sea.map(f64::from);
         let measurer = Measurer::new(map, rules.metric, sea).leave_out(absent);
         let needs = |t: &Triangle| {
-            let limit = f64::INFINITY;
-            let found = measurer.measure(&Task {
-                triangle: *t,
-                limit,
-            });
+            let found = measurer.measure(*t);
             let share = mask.map_or(1.0, |mask| least_share(map, absent, mask, t));
             found.complexity > rules.threshold(level) * share || found.must_split || share == 0.0
         };

@@ -59,8 +59,7 @@ fn compile_refuses_what_is_no_elevation_file() {
 fn a_tiny_tiff_that_is_whole_compiles() {
     let home = Home::new();
     home.write("tiny.tif", tiny_tiff());
-    let run = home.run(&["compile", "tiny.tif", "--spacing", "10"]);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&["compile", "tiny.tif", "--spacing", "10"]);
     assert_eq!(home.names(), ["tiny.hfw", "tiny.tif"]);
 }
 
@@ -92,8 +91,7 @@ fn a_raw_file_compiles_with_what_its_header_does_not_say() {
         "compile", "hill.r16", "--raw-size", "40x60", "--byte-order", "be", "--spacing", "10",
         "--height-scale", "ft", "--height-offset", "-12.192", "--crop", "0,0,33,41",
     ];
-    let run = home.run(&flags);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&flags);
     let value = inspect(&home, "hill.hfw");
     assert_eq!(value["size_cells"], serde_json::json!([32, 40]));
     let source = &value["source"];
@@ -178,7 +176,7 @@ fn flags_that_cannot_be_followed_are_refused() {
     home.write("tiny.tif", tiny_tiff());
     home.write("world.hfw", small_world());
     let before = home.names();
-    let compile: [&[&str]; 19] = [
+    let compile: [&[&str]; 24] = [
         &["--error", "0"],
         &["--error", "nan"],
         &["--error", "-1"],
@@ -198,10 +196,15 @@ fn flags_that_cannot_be_followed_are_refused() {
         &["--crop", "1,2,3"],
         &["--voids", "leave"],
         &["--resample", "0"],
+        &["--jobs", "x"],
+        &["--jobs", "0"],
+        &["--levels", "21"],
+        &["--spacing", "wide"],
+        &["--forse"],
     ];
     for flags in compile {
         let run = home.run(&[&["compile", "tiny.tif", "-o", "out.hfw"], flags].concat());
-        assert_refused_by_flags(&run, flags);
+        assert_refused(&run, 2, flags[0]);
     }
     let shot: [&[&str]; 12] = [
         &["--camera", "1,2,3"],
@@ -219,10 +222,10 @@ fn flags_that_cannot_be_followed_are_refused() {
     ];
     for flags in shot {
         let run = home.run(&[&["shot", "world.hfw", "-o", "out.png"], flags].concat());
-        assert_refused_by_flags(&run, flags);
+        assert_refused(&run, 2, flags[0]);
     }
     let nonsense = home.run(&["soar", "world.hfw"]);
-    assert_refused_by_flags(&nonsense, &["soar"]);
+    assert_refused(&nonsense, 2, "soar");
     assert_eq!(home.names(), before);
 }
 
@@ -253,8 +256,7 @@ fn nothing_is_overwritten_unless_that_is_asked_for() {
         assert_eq!(home.names(), before);
     }
     for (arguments, name) in runs {
-        let forced = home.run(&[arguments, &["--force"]].concat());
-        assert_eq!(forced.code, Some(0), "{forced:?}");
+        home.succeed(&[arguments, &["--force"]].concat());
         let written = std::fs::read(home.work().join(name)).expect("the file");
         assert_ne!(written, b"precious");
     }
@@ -265,11 +267,70 @@ fn help_begins_with_examples() {
     let home = Home::new();
     for verb in ["", "fly", "compile", "shot", "inspect"] {
         let arguments = [verb, "--help"];
-        let run = home.run(&arguments[usize::from(verb.is_empty())..]);
-        assert_eq!(run.code, Some(0), "{run:?}");
+        let run = home.succeed(&arguments[usize::from(verb.is_empty())..]);
         let start = ["Examples:\n  highfell ", verb].concat();
         assert!(run.stdout.starts_with(&start), "{run:?}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_printed_is_an_error() {
+    let home = Home::new();
+    home.write("tiny.tif", tiny_tiff());
+    let runs: [&[&str]; 3] = [
+        &["--help"],
+        &["shot", "--help"],
+        &["compile", "tiny.tif", "--dry-run"],
+    ];
+    for arguments in runs {
+        let full = std::fs::File::create("/dev/full").expect("a device that is full");
+        let mut command = home.command(arguments);
+        let child = command.stdout(full).stderr(std::process::Stdio::piped());
+        let output = child.spawn().and_then(|child| child.wait_with_output());
+        let output = output.expect("the binary starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(
+            stderr.starts_with("highfell: standard output: "),
+            "{stderr}"
+        );
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    }
+}
+
+#[test]
+fn outputs_have_names_of_their_own_kind() {
+    let home = Home::new();
+    home.write("world.hfw", small_world());
+    home.write("world.tif", small_world());
+    let before = home.names();
+    #[rustfmt::skip]
+    let runs: [(&[&str], &str); 8] = [
+        (&["export", "world.hfw", "--heights", "h.obj"], "h.obj: heights are written as a GeoTIFF"),
+        (&["export", "world.hfw", "--level", "0", "--all", "-o", "m.obj", "--heights", "m.obj"], "ends in .tif"),
+        (&["export", "world.hfw", "--level", "0", "--all", "-o", "m.tif", "--heights", "m.tif"], "expected .obj"),
+        (&["export", "world.hfw", "--heights", "none/h.tif"], "there is no folder none"),
+        (&["shot", "world.hfw", "-o", "p.png", "--stats", "./p.png"], "both picture and statistics"),
+        (&["compile", "world.hfw", "-o", "new/"], "new/: is the name of a folder"),
+        (&["export", "world.tif", "--heights", "world.tif", "--force"], "read by this very command"),
+        (&["compile", "world.hfw"], "read by this very command"),
+    ];
+    for (arguments, what) in runs {
+        assert_refused(&home.run(arguments), 2, what);
+        assert_eq!(home.names(), before);
+    }
+}
+
+#[test]
+fn what_the_compiler_cannot_do_names_the_file() {
+    let home = Home::new();
+    home.write("tiny.tif", tiny_tiff());
+    #[rustfmt::skip]
+    let run = home.run(&[
+        "compile", "tiny.tif", "--spacing", "10", "--height-step", "1e-4", "--patch-cells", "512", "-q",
+    ]);
+    assert_refused(&run, 2, "tiny.tif: ");
 }
 
 #[test]
@@ -349,8 +410,7 @@ fn real_files_compile_to_worlds_that_know_them() {
         } else {
             &[]
         };
-        let run = home.run(&[&["compile", path, "-o", "out.hfw", "--force"], spacing].concat());
-        assert_eq!(run.code, Some(0), "{run:?}");
+        home.succeed(&[&["compile", path, "-o", "out.hfw", "--force"], spacing].concat());
         let value = inspect(&home, "out.hfw");
         let source = &value["source"];
         let near = |key: &str, metres: f64| {
@@ -379,8 +439,7 @@ fn the_built_in_world_is_kept_mended_and_flown_over() {
 }
 
 fn a_damaged_cache_is_made_again(home: &Home) {
-    let first = home.run(&["inspect", "--json"]);
-    assert_eq!(first.code, Some(0), "{first:?}");
+    let first = home.succeed(&["inspect", "--json"]);
     let file = only_file_below(&home.cache());
     let bytes = std::fs::read(&file).expect("the cached world");
     assert_eq!(home.run(&["inspect", "--json"]).stdout, first.stdout);
@@ -388,8 +447,7 @@ fn a_damaged_cache_is_made_again(home: &Home) {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     std::fs::write(&file, damaged).expect("a writable cache");
-    let again = home.run(&["inspect", "--json"]);
-    assert_eq!(again.code, Some(0), "{again:?}");
+    let again = home.succeed(&["inspect", "--json"]);
     assert_eq!(again.stdout, first.stdout);
     assert!(again.stderr.contains("made again"), "{again:?}");
     assert!(std::fs::read(&file).expect("the cached world") == bytes);
@@ -397,8 +455,7 @@ fn a_damaged_cache_is_made_again(home: &Home) {
 }
 
 fn without_a_display_pictures_are_left(home: &Home) {
-    let run = home.run(&["--adapter", "software"]);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = home.succeed(&["--adapter", "software"]);
     assert!(run.stderr.contains("display"), "{run:?}");
     assert_eq!(home.names(), ["highfell-pictures"]);
     let folder = home.work().join("highfell-pictures");
@@ -444,18 +501,8 @@ fn assert_refused_after_notes(run: &Outcome, code: i32, names: &str) {
     assert!(says, "{run:?}");
 }
 
-fn assert_refused_by_flags(run: &Outcome, flags: &[&str]) {
-    assert_eq!(run.code, Some(2), "{flags:?}: {run:?}");
-    assert!(!run.stderr.contains("panicked"), "{flags:?}: {run:?}");
-    assert!(
-        !run.stderr.is_empty() && run.stdout.is_empty(),
-        "{flags:?}: {run:?}"
-    );
-}
-
 fn inspect(home: &Home, world: &str) -> Value {
-    let run = home.run(&["inspect", "--json", world]);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = home.succeed(&["inspect", "--json", world]);
     serde_json::from_str(&run.stdout).expect("JSON")
 }
 

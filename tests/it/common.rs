@@ -151,6 +151,14 @@ impl Home {
     pub fn run(&self, arguments: &[&str]) -> Outcome {
         outcome(self.command(arguments))
     }
+
+    /// Runs what must succeed.
+    #[track_caller]
+    pub fn succeed(&self, arguments: &[&str]) -> Outcome {
+        let run = self.run(arguments);
+        assert_eq!(run.code, Some(0), "{arguments:?}: {run:?}");
+        run
+    }
 }
 
 pub fn outcome(mut command: Command) -> Outcome {

@@ -30,9 +30,7 @@ fn compile(home: &Home, flags: &[&str]) -> Outcome {
         "--force",
         "--quiet",
     ];
-    let run = home.run(&[&arguments[..], flags].concat());
-    assert_eq!(run.code, Some(0), "{run:?}");
-    run
+    home.succeed(&[&arguments[..], flags].concat())
 }
 
 fn triangles(home: &Home, world: &str) -> Vec<u64> {
@@ -157,8 +155,7 @@ fn live_thresholds_are_stored_and_verified() {
     let bytes = |name: &str| std::fs::read(home.work().join(name)).expect("a world");
     assert_eq!(triangles(&home, "plain.hfw"), triangles(&home, "live.hfw"));
     assert!(bytes("live.hfw").len() > bytes("plain.hfw").len());
-    let verified = home.run(&["verify", "live.hfw", "--source", "ground.r16"]);
-    assert_eq!(verified.code, Some(0), "{verified:?}");
+    home.succeed(&["verify", "live.hfw", "--source", "ground.r16"]);
     let world = World::open(Box::new(bytes("live.hfw")), "live").expect("a world");
     let repository = world.read_repository().expect("sections");
     for section in &repository {
@@ -216,8 +213,7 @@ fn a_detail_mask_asks_for_full_resolution_where_it_is_white() {
         masked[0] >= 2 * 128 * 128 && masked[0] < 3 * 128 * 128,
         "{masked:?}"
     );
-    let verified = home.run(&["verify", "masked.hfw", "--source", "ground.r16"]);
-    assert_eq!(verified.code, Some(0), "{verified:?}");
+    home.succeed(&["verify", "masked.hfw", "--source", "ground.r16"]);
     let refused = home.run(&[
         "compile",
         "ground.r16",

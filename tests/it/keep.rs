@@ -56,8 +56,7 @@ fn home_with_a_kept_world(more: &[&str]) -> Home {
         "--patch-cells",
         "8",
     ];
-    let run = home.run(&[&keep, more].concat());
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = home.succeed(&[&keep, more].concat());
     assert!(run.stderr.contains("kept "), "{run:?}");
     home
 }
@@ -90,7 +89,7 @@ fn a_kept_world_is_sound_and_says_how_many_voids_it_has() {
         "-o",
         "filled.hfw",
     ];
-    assert_eq!(home.run(&filled).code, Some(0));
+    home.succeed(&filled);
     let patch = |world: &str, key: &str| {
         let run = home.run(&["inspect", world, "--patch", key, "--json"]);
         serde_json::from_str::<Value>(&run.stdout).expect("JSON")["absent"].clone()
@@ -142,8 +141,7 @@ fn heights_come_back_with_the_same_voids() {
         (&["--height-step", "0.25"], "float32", Some(0.25)),
     ] {
         let home = home_with_a_kept_world(flags);
-        let run = home.run(&["export", "hills.hfw", "--heights", "back.tif"]);
-        assert_eq!(run.code, Some(0), "{run:?}");
+        let run = home.succeed(&["export", "hills.hfw", "--heights", "back.tif"]);
         assert!(run.stderr.contains(kind), "{run:?}");
         let [there, back] = ["hills.asc", "back.tif"]
             .map(|name| load(&home.work().join(name), &keep(step_m)).expect("a sound file"));
@@ -158,10 +156,9 @@ fn heights_come_back_with_the_same_voids() {
 fn meshes_are_left_out_over_a_void() {
     let home = home_with_a_kept_world(&[]);
     let triangles = |world: &str, patch: &str| {
-        let run = home.run(&[
+        home.succeed(&[
             "export", world, "--level", "0", "--patch", patch, "-o", "a.obj", "--force",
         ]);
-        assert_eq!(run.code, Some(0), "{run:?}");
         let text = std::fs::read_to_string(home.work().join("a.obj")).expect("a mesh");
         text.lines().filter(|line| line.starts_with("f ")).count()
     };
@@ -275,8 +272,7 @@ fn kept_voids_are_no_holes() {
         Some(path) => {
             let home = Home::new();
             let path = path.to_str().expect("a plain name");
-            let run = home.run(&["compile", path, "--voids", "keep", "-o", "hills.hfw"]);
-            assert_eq!(run.code, Some(0), "{run:?}");
+            home.succeed(&["compile", path, "--voids", "keep", "-o", "hills.hfw"]);
             home
         }
         None => home_with_a_kept_world(&[]),

@@ -21,7 +21,7 @@ const RESERVED: [Reserved; 7] = [
     Reserved { words: &["wgpu", "egui_wgpu"], places: &["render/"] },
     Reserved { words: &["winit", "egui_winit"], places: &["modes/fly/", "overlay/input.rs"] },
     Reserved { words: &["egui", "egui_wgpu", "egui_winit"], places: &["overlay/", "render/painter.rs"] },
-    Reserved { words: &["std::fs", "tempfile"], places: &["files.rs", "import/", "modes/"] },
+    Reserved { words: &["std::fs", "tempfile"], places: &["files.rs", "position.rs", "import/", "modes/"] },
     Reserved { words: &["std::thread", "crossbeam_channel"], places: &["stream/workers.rs", "scene/mod.rs"] },
     // Chunks of a file are decoded on all threads.
     Reserved { words: &["rayon"], places: &["compile/", "modes/", "import/chunks.rs"] },
@@ -42,13 +42,14 @@ const BANNED: [Banned; 2] = [
 
 /// The other parts of the crate that each may name.
 #[rustfmt::skip]
-const MAY_NAME: [(&str, &[&str]); 15] = [
+const MAY_NAME: [(&str, &[&str]); 16] = [
     ("world", &[]),
     ("terrain", &["world"]),
     ("error", &[]),
-    ("files", &["error", "world"]),
+    ("position", &[]),
+    ("files", &["error", "position", "world"]),
     ("source", &["error", "terrain::height_map", "world::SourceInfo"]),
-    ("import", &["error", "source", "terrain::detail", "terrain::height_map", "world::source", "world::SourceInfo"]),
+    ("import", &["error", "position", "source", "terrain::detail", "terrain::height_map", "world::source", "world::SourceInfo"]),
     ("compile", &["error", "source", "terrain", "world"]),
     ("export", &["terrain", "world"]),
     ("stream", &["settings::StreamStats", "terrain", "world"]),
@@ -57,7 +58,7 @@ const MAY_NAME: [(&str, &[&str]); 15] = [
     ("overlay", &["render::painter", "settings", "terrain", "world"]),
     ("scene", &["error", "files", "render", "settings", "stream", "terrain", "world"]),
     ("modes", &["compile", "error", "export", "files", "import", "overlay", "render", "scene", "settings", "source", "terrain", "world"]),
-    ("lib", &["compile", "error", "export", "files", "import", "modes", "overlay", "render", "scene", "settings", "source", "stream", "terrain", "world"]),
+    ("lib", &["compile", "error", "export", "files", "import", "modes", "overlay", "position", "render", "scene", "settings", "source", "stream", "terrain", "world"]),
 ];
 
 #[test]
@@ -122,6 +123,7 @@ fn a_violation_of_every_rule_is_found() {
         ("overlay/mod.rs", "use crate::scene::Scene;"),
         ("scene/cull.rs", "use crate::modes::start_pose;"),
         ("files.rs", "use crate::terrain::mesh;"),
+        ("position.rs", "use crate::error::Result;"),
         ("export/mod.rs", "use crate::files::write_beside;"),
         ("export/ply.rs", "use std::fs::File;"),
         ("unheard_of/mod.rs", "use crate::world::World;"),

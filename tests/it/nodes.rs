@@ -39,8 +39,7 @@ fn a_compiled_world_passes_with_its_source_and_says_what_it_skips_without() {
     let home = Home::new();
     let compile = ["compile", path, "--sea-level", "0", "--error", "20"];
     for (heights, world) in [("nodes", "world.hfw"), ("all", "all.hfw")] {
-        let run = home.run(&[&compile[..], &["--heights", heights, "-o", world]].concat());
-        assert_eq!(run.code, Some(0), "{run:?}");
+        home.succeed(&[&compile[..], &["--heights", heights, "-o", world]].concat());
     }
     let bytes = |name: &str| {
         std::fs::metadata(home.work().join(name))
@@ -111,10 +110,8 @@ fn it_is_inspected_exported_and_drawn() {
     let text = home.run(&["inspect", "world.hfw"]);
     assert!(text.stdout.contains("heights at nodes only"), "{text:?}");
 
-    let exported = home.run(&["export", "world.hfw", "--heights", "rebuilt.tif"]);
-    assert_eq!(exported.code, Some(0), "{exported:?}");
-    let compiled = home.run(&["compile", "rebuilt.tif", "-o", "again.hfw"]);
-    assert_eq!(compiled.code, Some(0), "{compiled:?}");
+    home.succeed(&["export", "world.hfw", "--heights", "rebuilt.tif"]);
+    home.succeed(&["compile", "rebuilt.tif", "-o", "again.hfw"]);
 
     let shot = [
         "shot",
@@ -125,8 +122,7 @@ fn it_is_inspected_exported_and_drawn() {
         "320x180",
     ];
     let outputs = ["-o", "picture.png", "--stats", "stats.json"];
-    let run = home.run(&[&shot[..], &outputs].concat());
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&[&shot[..], &outputs].concat());
     let stats = std::fs::read_to_string(home.work().join("stats.json")).expect("counters");
     let stats: Value = serde_json::from_str(&stats).expect("JSON");
     assert_eq!(stats["hole_pixels"], 0, "{stats}");

@@ -66,7 +66,7 @@ fn real_worlds_pass_with_their_source_and_not_with_another() {
     for name in ["N43E007.hgt", "reduced_Gironde.tif", "west_bijou_gully.asc"] {
         let Some(path) = data_file(name) else { return };
         let path = path.to_str().expect("a plain name");
-        let compiled = home.run(&[
+        home.succeed(&[
             "compile",
             path,
             "-o",
@@ -75,7 +75,6 @@ fn real_worlds_pass_with_their_source_and_not_with_another() {
             "--error",
             "10",
         ]);
-        assert_eq!(compiled.code, Some(0), "{compiled:?}");
         let about = json(&home, &["verify", "world.hfw", "--source", path, "--json"]);
         let source = about["checks"]
             .as_array()
@@ -99,7 +98,7 @@ fn a_scaled_source_is_read_as_it_was() {
     };
     let path = path.to_str().expect("a plain name");
     let home = Home::new();
-    let compiled = home.run(&[
+    home.succeed(&[
         "compile",
         path,
         "-o",
@@ -109,9 +108,7 @@ fn a_scaled_source_is_read_as_it_was() {
         "--height-scale",
         "0.1",
     ]);
-    assert_eq!(compiled.code, Some(0), "{compiled:?}");
-    let run = home.run(&["verify", "w.hfw", "--source", path]);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&["verify", "w.hfw", "--source", path]);
 }
 
 #[test]
@@ -231,8 +228,7 @@ fn a_changed_height_that_nothing_else_tells_is_told_by_the_source() {
         ..Default::default()
     };
     home.write("bad.hfw", world_bytes(&changed, &options));
-    let run = home.run(&["verify", "bad.hfw"]);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&["verify", "bad.hfw"]);
     let run = home.run(&[
         "verify",
         "bad.hfw",
@@ -287,8 +283,7 @@ fn verify(world: Vec<u8>) -> Outcome {
 }
 
 fn json(home: &Home, arguments: &[&str]) -> Value {
-    let run = home.run(arguments);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = home.succeed(arguments);
     serde_json::from_str(&run.stdout).expect("JSON")
 }
 

@@ -23,7 +23,7 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     let folder = tempfile::tempdir().unwrap();
     let world = folder.path().join("small.hfw");
     let (writer, _) = compile(&builtin::source(513), &builtin::options(), |_| Ok(())).unwrap();
-    files::write_world(&world, writer).unwrap();
+    files::write_world(&world, false, writer).unwrap();
 
     let display = Display::start();
     let mut program = display
@@ -46,6 +46,9 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
         "mountains, sea floor and sky have many colours"
     );
 
+    let as_first = |now: &Capture| now.difference(&first, SCENE_LEFT) < 0.001;
+    let moved = |now: &Capture| now.difference(&first, SCENE_LEFT) > 0.1;
+
     // The overlay: its dark panel goes with H and comes back.
     assert!(
         first.dark_share(0, 300) > 0.5,
@@ -59,10 +62,7 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     display.until(&window, "the panel comes back", |now| {
         now.dark_share(0, 300) > 0.5
     });
-    assert!(
-        bare.difference(&first, SCENE_LEFT) < 0.001,
-        "the scene behind it stays as it was"
-    );
+    assert!(as_first(&bare), "the scene behind it stays as it was");
 
     // Z: wireframe, and back to the very same picture.
     display.key("z");
@@ -71,9 +71,7 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     });
     assert!(wire.colours(SCENE_LEFT) > 50);
     display.key("z");
-    display.until(&window, "the shaded ground comes back", |now| {
-        now.difference(&first, SCENE_LEFT) < 0.001
-    });
+    display.until(&window, "the shaded ground comes back", as_first);
 
     // F1: the help covers part of the scene, and goes.
     display.key("F1");
@@ -81,21 +79,15 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
         now.difference(&first, SCENE_LEFT) > 0.05
     });
     display.key("F1");
-    display.until(&window, "the help goes", |now| {
-        now.difference(&first, SCENE_LEFT) < 0.001
-    });
+    display.until(&window, "the help goes", as_first);
 
     // W flies, Home goes back.
     display.xdotool(&["keydown", "w"]);
     std::thread::sleep(Duration::from_millis(1500));
     display.xdotool(&["keyup", "w"]);
-    display.until(&window, "the camera moves", |now| {
-        now.difference(&first, SCENE_LEFT) > 0.1
-    });
+    display.until(&window, "the camera moves", moved);
     display.key("Home");
-    display.until(&window, "the camera goes home", |now| {
-        now.difference(&first, SCENE_LEFT) < 0.001
-    });
+    display.until(&window, "the camera goes home", as_first);
 
     // The right mouse button looks around.
     display.xdotool(&[
@@ -111,13 +103,9 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
         display.xdotool(&["mousemove_relative", "--sync", "15", "0"]);
     }
     display.xdotool(&["mouseup", "3"]);
-    display.until(&window, "the mouse looks around", |now| {
-        now.difference(&first, SCENE_LEFT) > 0.1
-    });
+    display.until(&window, "the mouse looks around", moved);
     display.key("Home");
-    display.until(&window, "the camera goes home again", |now| {
-        now.difference(&first, SCENE_LEFT) < 0.001
-    });
+    display.until(&window, "the camera goes home again", as_first);
 
     // A smaller window is filled to its last corner, and the old size brings the old picture.
     display.xdotool(&["windowsize", "--sync", &window.id, "900", "600"]);
@@ -127,7 +115,7 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     assert!(small.colours(SCENE_LEFT) > 300);
     display.xdotool(&["windowsize", "--sync", &window.id, "1280", "720"]);
     display.until(&window, "the window grows", |now| {
-        now.size == first.size && now.difference(&first, SCENE_LEFT) < 0.001
+        now.size == first.size && as_first(now)
     });
 
     // Minimised it draws nothing and lives; raised again it shows the same.
@@ -139,9 +127,7 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     );
     display.xdotool(&["windowmap", "--sync", &window.id]);
     display.xdotool(&["windowactivate", &window.id]);
-    display.until(&window, "the window comes back", |now| {
-        now.difference(&first, SCENE_LEFT) < 0.001
-    });
+    display.until(&window, "the window comes back", as_first);
 
     display.key("alt+F4");
     let code = wait_for_end(&mut program);

@@ -1,17 +1,18 @@
 //! Reads and writes at a place in a file, whatever others do with it meanwhile.
 //!
-//! No memory maps: a file that is cut while it is read must be an error, not a signal.
+//! - No memory maps: a file that is cut while it is read must be an error, not a signal.
+//! - What the system interrupts goes on.
 
 use std::fs::File;
 use std::io;
 
 #[cfg(unix)]
-pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)
 }
 
 #[cfg(windows)]
-pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
@@ -25,7 +26,7 @@ fn write_at(file: &File, buffer: &[u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_write(file, buffer, offset)
 }
 
-pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+pub fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !buffer.is_empty() {
         match read_at(file, buffer, offset) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -40,7 +41,7 @@ pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64)
     Ok(())
 }
 
-pub(super) fn write_all_at(file: &File, mut buffer: &[u8], mut offset: u64) -> io::Result<()> {
+pub fn write_all_at(file: &File, mut buffer: &[u8], mut offset: u64) -> io::Result<()> {
     while !buffer.is_empty() {
         match write_at(file, buffer, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
