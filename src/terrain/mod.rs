@@ -29,3 +29,4 @@ pub mod tile_ground;
 pub mod trees;
 pub mod triangle;
 pub mod upper;
+pub mod water;

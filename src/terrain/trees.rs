@@ -298,9 +298,10 @@ pub(super) mod tests {
     use super::super::rules::Rules;
     use super::super::serial::Grounds;
     use super::*;
-    use crate::world::Layout;
+    use crate::world::{Layout, WaterMask};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     /// The records of all patches of a world.
     pub fn all_trees(
@@ -351,12 +352,14 @@ pub(super) mod tests {
         map: &HeightMap,
         absent: Option<&[bool]>,
         mask: Option<&DetailMask>,
+        dry: Option<&[bool]>,
         layout: &Layout,
         rules: &Rules,
         level: u8,
     ) -> BTreeSet<[i32; 6]> {
         let sea = rules.sea.map(f64::from);
-        let measurer = Measurer::new(map, rules.metric, sea).leave_out(absent);
+        let measurer = Measurer::new(map, rules.metric, sea);
+        let measurer = measurer.leave_out(absent).keep_dry(dry);
         let needs = |t: &Triangle| {
             let limit = f64::INFINITY;
             let found = measurer.measure(&Task {
@@ -501,12 +504,33 @@ pub(super) mod tests {
         (holed > 0).then(|| samples.map(is_absent).collect())
     }
 
+    /// No water, a pond, a lake with an arm of it, or water everywhere, in squares of so many
+    /// samples; none where there is no mask. And which samples it leaves dry.
+    fn lake(map: &HeightMap, seed: i64, squares: Option<u32>) -> Option<(WaterMask, Vec<bool>)> {
+        let shift = squares?;
+        let (x0, z0) = (seed as u32 % map.width, seed as u32 / 7 % map.height);
+        let [x0, z0] = [x0 >> shift, z0 >> shift];
+        let is_water = |x: u32, z: u32| match seed % 4 {
+            0 => false,
+            1 => x.abs_diff(x0).max(z.abs_diff(z0)) < 2,
+            2 => x.abs_diff(x0) < 7 >> shift || z == z0,
+            _ => true,
+        };
+        let mask = WaterMask::from_fn([map.width, map.height], shift, is_water);
+        let samples = (0..map.height).flat_map(|z| (0..map.width).map(move |x| (x, z)));
+        let dry = samples
+            .map(|(x, z)| !is_water(x >> shift, z >> shift))
+            .collect();
+        Some((mask, dry))
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(ProptestConfig::with_cases(120))]
         #[test]
         fn every_level_is_the_smallest_mesh(
             width in 10u32..42, height in 10u32..42, seed in 0i64..1000, error in 0u32..60,
-            sum: bool, sea: bool, bias in 0u8..3, levels in 1u8..6, masked: bool, holed in 0u32..3,
+            sum: bool, sea in 0u32..3, bias in 0u8..3, levels in 1u8..6, masked: bool, holed in 0u32..3,
+            squares in prop::option::of(0u32..3),
         ) {
             let map = rough(width, height, seed);
             let metric = if sum { Metric::Sum } else { Metric::Max };
@@ -514,14 +538,17 @@ pub(super) mod tests {
             let thresholds = (0..layout.levels as i32)
                 .map(|level| error as f64 * metric.growth().powi(level))
                 .collect();
-            let rules = Rules::new(metric, thresholds, sea.then_some(20.0));
+            // None, one among the heights, or one above all of them.
+            let sea = [None, Some(20.0), Some(500.0)][sea as usize];
+            let (water, dry) = lake(&map, seed, squares).unzip();
+            let rules = Rules::new(metric, thresholds, sea).with_water(water.map(Arc::new));
             let mask = DetailMask { size: [3, 2], greys: vec![0, 120, 0, 255, 0, 200] };
             let mask = masked.then_some(&mask);
             let absent = absent(&map, seed, holed);
             let absent = absent.as_deref();
             let records = trees_of(&map, absent, mask, layout, &rules);
             for level in 0..layout.levels {
-                prop_assert_eq!(mesh_of(&layout, level, &records), naive(&map, absent, mask, &layout, &rules, level), "level {}", level);
+                prop_assert_eq!(mesh_of(&layout, level, &records), naive(&map, absent, mask, dry.as_deref(), &layout, &rules, level), "level {}", level);
             }
         }
     }
