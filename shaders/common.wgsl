@@ -18,6 +18,7 @@ struct Globals {
     // The eye's place as whole samples and height units, and what is left over in metres.
     eye_cell: vec2i,
     eye_units: i32,
+    // 0: none; 1: a sea with a floor; 2: a flat one without.
     has_sea: u32,
     eye_rest_m: vec3f,
     sea_m: f32,
@@ -25,16 +26,35 @@ struct Globals {
     last_sample: vec2f,
     eye_height_m: f32,
     fog_m: f32,
-    // Lowest and highest ground as drawn; texels of the normal atlas; radians a pixel.
+    // Lowest and highest ground as drawn; samples along a square of the water mask, 0 without
+    // one; radians a pixel.
     ground_low_m: f32,
     ground_high_m: f32,
-    atlas_texels: f32,
+    water_square: f32,
     pixel_rad: f32,
 }
 
 @group(0) @binding(0) var<uniform> globals: Globals;
+// A texel for each cell between the middles of the mask's squares.
+@group(0) @binding(1) var water_mask: texture_2d<f32>;
+@group(0) @binding(2) var water_sampler: sampler;
 
 const DEEP_WATER = vec3f(0.012, 0.055, 0.085);
+
+/// How much water there is about a place, given in samples: 0 to 1, water from a half on.
+fn water_at(sample: vec2f) -> f32 {
+    if globals.water_square == 0.0 {
+        return 1.0;
+    }
+    let square = (sample + 0.5) / globals.water_square;
+    let size = vec2f(textureDimensions(water_mask));
+    return textureSampleLevel(water_mask, water_sampler, (square - 0.5) / size, 0.0).x;
+}
+
+/// The same below a place that is given from the eye.
+fn water_under(to: vec2f) -> f32 {
+    return water_at(vec2f(globals.eye_cell) + (to + globals.eye_rest_m.xz) / globals.spacing_m);
+}
 
 /// The sky in a direction of length 1.
 fn sky(direction: vec3f) -> vec3f {

@@ -114,7 +114,7 @@ fn cut(g: Ground) {
 }
 
 fn normal_at(g: Ground) -> vec3f {
-    let stored = textureSampleLevel(normals, normal_sampler, g.texel / globals.atlas_texels, 0.0);
+    let stored = textureSampleLevel(normals, normal_sampler, g.texel / vec2f(textureDimensions(normals)), 0.0);
     let flat_part = mix(stored.xy, stored.zw, g.morph);
     let up = sqrt(max(1.0 - dot(flat_part, flat_part), 0.0001));
     return normalize(vec3f(flat_part.x * globals.exaggeration, up, flat_part.y * globals.exaggeration));
@@ -133,6 +133,20 @@ fn bumps(place_m: vec2f, size_m: f32, pixel_m: f32) -> f32 {
     return mix(0.5, noise(place_m / size_m), seen);
 }
 
+/// How near a place, given in samples, is to water: 1 where it is water or beside it.
+fn shore(sample: vec2f) -> f32 {
+    if globals.water_square == 0.0 {
+        return 1.0;
+    }
+    var near = water_at(sample);
+    let reach = max(vec2f(120.0) / globals.spacing_m, vec2f(1.5 * globals.water_square));
+    for (var i = 0; i < 8; i++) {
+        let angle = f32(i) * 0.785398;
+        near += water_at(sample + vec2f(cos(angle), sin(angle)) * reach);
+    }
+    return smoothstep(0.0, 3.0, near);
+}
+
 /// What grows or lies at a place: sand by the sea, grass, woods, rock where it is steep or high,
 /// snow. `pixel_m` is about the size of a pixel there.
 fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> vec3f {
@@ -146,7 +160,7 @@ fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> v
     let fine = bumps(place_m, 9.0, pixel_m);
     let patchy = 0.5 * broad + 0.5 * coarse;
     let steep = 1.0 - normal.y;
-    let land_low = select(globals.ground_low_m, max(globals.ground_low_m, globals.sea_m), globals.has_sea == 1u);
+    let land_low = select(globals.ground_low_m, max(globals.ground_low_m, globals.sea_m), globals.has_sea != 0u);
     let share = (height_m - land_low) / max(globals.ground_high_m - land_low, 1.0) + 0.16 * (patchy - 0.5);
 
     let grass = mix(vec3f(0.125, 0.165, 0.055), vec3f(0.215, 0.215, 0.095), coarse * 0.6 + broad * 0.4);
@@ -163,21 +177,25 @@ fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> v
     let high = globals.ground_high_m - land_low > 600.0;
     let snowed = smoothstep(0.70, 0.80, share - 0.30 * steep);
     color = mix(color, snow, select(0.0, snowed, high));
-    if globals.has_sea == 1u {
+    if globals.has_sea != 0u {
         let above = height_m - globals.sea_m;
         let sand = mix(vec3f(0.42, 0.36, 0.24), vec3f(0.50, 0.43, 0.30), fine);
         let sandy = (1.0 - smoothstep(2.0, 5.0, above + 3.0 * (coarse - 0.5))) * (1.0 - smoothstep(0.10, 0.22, steep));
-        color = mix(color, sand, sandy);
+        if sandy > 0.0 {
+            color = mix(color, sand, sandy * shore(place_m / globals.spacing_m));
+        }
     }
     return color;
 }
 
 /// Light is lost on its way down into the sea and up again, red first. Where a source has no sea
 /// floor, only a flat sea, what lies below is taken as deep.
-fn sunken(color: vec3f, height_m: f32) -> vec3f {
-    let flat_sea = globals.ground_low_m > globals.sea_m - 20.0;
-    let below = max(globals.sea_m - height_m, 0.0) * f32(globals.has_sea);
-    let depth = select(below, below * 200.0, flat_sea);
+fn sunken(color: vec3f, sample: vec2f, height_m: f32) -> vec3f {
+    if globals.has_sea == 0u || water_at(sample) < 0.5 {
+        return color;
+    }
+    let below = max(globals.sea_m - height_m, 0.0);
+    let depth = select(below, below * 200.0, globals.has_sea == 2u);
     return mix(DEEP_WATER, color * exp(-depth * vec3f(0.22, 0.07, 0.05)), exp(-depth * 0.06));
 }
 
@@ -188,7 +206,7 @@ fn shaded(g: Ground) -> vec3f {
     // Ground that is seen at a low angle fills more metres a pixel.
     let pixel_m = distance * globals.pixel_rad / max(abs(g.to.y) / max(distance, 1e-3), 0.15);
     let albedo = ground_color(g.sample * globals.spacing_m, height, normal, pixel_m);
-    return sunken(lit(albedo, normal), height);
+    return sunken(lit(albedo, normal), g.sample, height);
 }
 
 fn level_color(level: u32) -> vec3f {

@@ -1,4 +1,5 @@
-// The sea: a plane to the horizon, found by each pixel's ray, blended over the ground below it.
+// The sea: a plane to the horizon, found by each pixel's ray, blended over the ground below it;
+// only where the water mask says.
 
 struct Pixel {
     @builtin(position) position: vec4f,
@@ -41,6 +42,9 @@ fn fs_water(pixel: Pixel) -> Water {
     // At the horizon the plane is further than any number says.
     let t = min(below / pixel.ray.y, 1e7);
     let to = pixel.ray * t;
+    if water_under(to.xz) < 0.5 {
+        discard;
+    }
     let clip = globals.clip_from_eye * vec4f(to, 1.0);
     let direction = normalize(to);
     let distance = length(to);

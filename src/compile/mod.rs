@@ -25,12 +25,13 @@ use crate::terrain::rules::Rules;
 use crate::terrain::tile::Tiling;
 use crate::terrain::upper::Upper;
 use crate::world::container::pack;
-use crate::world::reader::META_CHUNK;
+use crate::world::reader::{META_CHUNK, WATER_CHUNK};
 use crate::world::{
-    Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, StoredHeights, WorldWriter,
+    Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, StoredHeights, WaterMask, WorldWriter,
 };
 use job::{Job, usage};
 use meshes::Meshes;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// Samples along a stream patch's side.
@@ -46,6 +47,8 @@ pub struct CompileOptions {
     pub patch_cells: u32,
     /// Where the sea stands, if there is one.
     pub sea_level_m: Option<f64>,
+    /// Where the sea is, of as many samples as the source has; everywhere without it.
+    pub water_mask: Option<Arc<WaterMask>>,
     /// Most levels; none for as many as it takes for one patch to cover the source.
     pub levels: Option<u8>,
     /// Halvings by which a level's lattice is finer than its patches ask for: 0, 1 or 2.
@@ -65,6 +68,7 @@ impl Default for CompileOptions {
             metric: Metric::Max,
             patch_cells: 32,
             sea_level_m: None,
+            water_mask: None,
             levels: None,
             lattice_bias: 1,
             detail_mask: None,
@@ -144,6 +148,7 @@ pub fn compile_into(
     )
     .map_err(usage)?;
     check_heights(source, &layout)?;
+    check_water(source, options)?;
     let thresholds = thresholds(source, options, &layout);
     let unit = options.metric.unit(source.step_m, source.spacing_m);
     let sea_level = options.sea_level_m.map(|sea| sea / source.step_m);
@@ -154,7 +159,8 @@ pub fn compile_into(
     let job = Job {
         source,
         tiling: Tiling::new(layout),
-        rules: Rules::new(options.metric, in_units, sea_level),
+        rules: Rules::new(options.metric, in_units, sea_level)
+            .with_water(options.water_mask.clone()),
         mask: options.detail_mask.as_ref(),
         report,
         done: &AtomicU64::new(0),
@@ -172,9 +178,12 @@ pub fn compile_into(
     let levels = facts.iter().zip(&thresholds);
     let levels = levels.map(|(facts, &threshold)| facts.level_meta(threshold, source.step_m));
     let meta = meta(source, options, layout, levels.collect());
-    writer
-        .add(pack(META_CHUNK, Coding::Zstd, meta.to_bytes()).map_err(usage)?)
-        .map_err(usage)?;
+    let water = options.water_mask.iter();
+    let water = water.map(|mask| (WATER_CHUNK, mask.encode()));
+    for (id, bytes) in water.chain([(META_CHUNK, meta.to_bytes())]) {
+        let chunk = pack(id, Coding::Zstd, bytes).map_err(usage)?;
+        writer.add(chunk).map_err(usage)?;
+    }
     Ok((writer, meta))
 }
 
@@ -227,6 +236,18 @@ fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
         "heights of {low} to {high} steps are beyond {largest} with patches of {} cells; use smaller patches or a larger --height-step",
         layout.patch_cells
     )))
+}
+
+/// A mask must have been made for the source.
+fn check_water(source: &Source, options: &CompileOptions) -> Result<()> {
+    let size = source.ground.size();
+    match &options.water_mask {
+        Some(mask) if mask.samples() != size => Err(Error::Usage(format!(
+            "a water mask for {:?} samples; expected one for the source's {size:?}",
+            mask.samples()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

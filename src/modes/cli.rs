@@ -120,6 +120,7 @@ Examples:
   highfell compile N43E007.hgt -o nice.hfw --sea-level 0 --error 4
   highfell compile heights.png -o island.hfw --spacing 8 --height-scale 0.1
   highfell compile tiles/ -o county.hfw
+  highfell compile n31_e035.tif -o dead-sea.hfw --sea-level -414 --water-mask lake.png
   highfell compile alps.tif --dry-run")]
 pub struct CompileArgs {
     /// GeoTIFF (.tif), SRTM (.hgt, .hgt.zip), PNG, OpenEXR (.exr), raw (.r16, .r32) or ESRI ASCII
@@ -138,9 +139,14 @@ pub struct CompileArgs {
     /// distances summed over a triangle's cells (sum, cubic metres)
     #[arg(long, value_name = "max|sum", default_value = "max")]
     pub metric: Metric,
-    /// Where the sea stands, in metres; no sea without it
+    /// Where the sea stands, in metres; without it no sea, or one at 0 where there is a --water-mask
     #[arg(long, value_name = "M", allow_hyphen_values = true, value_parser = finite)]
     pub sea_level: Option<f64>,
+    /// A PNG over the whole source that is white (from half grey up) where water may be: ground
+    /// below the sea level stays dry where it is black. How fine it is matters only where such dry
+    /// ground lies beside water
+    #[arg(long, value_name = "PNG")]
+    pub water_mask: Option<PathBuf>,
     /// Cells along a finest patch's side: 4, 8, ... 512
     #[arg(long, value_name = "CELLS", default_value_t = 32, value_parser = patch_cells)]
     pub patch_cells: u32,
@@ -307,6 +313,7 @@ pub struct InspectArgs {
 Examples:
   highfell verify nice.hfw
   highfell verify nice.hfw --source N43E007.hgt
+  highfell verify dead-sea.hfw --source n31_e035.tif --water-mask lake.png
   highfell verify nice.hfw --json
 
 Exit code 1 when a check fails, 2 when the file cannot be opened as a world.")]
@@ -318,6 +325,9 @@ pub struct VerifyArgs {
     /// nodes (compile --heights nodes) is not checked against samples without it
     #[arg(long, value_name = "INPUT", num_args = 1..)]
     pub source: Vec<PathBuf>,
+    /// The picture given to `compile --water-mask`: compare the world's water mask with it
+    #[arg(long, value_name = "PNG")]
+    pub water_mask: Option<PathBuf>,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,

@@ -7,8 +7,10 @@ use crate::compile::{CompileOptions, Progress, Spools, compile_into};
 use crate::error::{Error, Result};
 use crate::files::{self, FileSpool};
 use crate::import::{self, Lint, VoidFill, Warning};
-use crate::world::{LevelMeta, Meta, StoredHeights};
+use crate::terrain::water::water_mask;
+use crate::world::{LevelMeta, Meta, StoredHeights, WaterMask};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -34,12 +36,16 @@ fn compile(args: &CompileArgs) -> Result<()> {
         .clone()
         .unwrap_or_else(|| default_output(&args.inputs[0]));
     if !args.dry_run {
-        let read = tiles.iter().chain(&args.detail_mask);
+        let read = tiles
+            .iter()
+            .chain(&args.detail_mask)
+            .chain(&args.water_mask);
         let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
         check_may_write(&output, args.force, &read)?;
     }
-    let detail_mask = args.detail_mask.as_deref().map(import::load_mask);
-    let detail_mask = detail_mask.transpose()?;
+    let picture = |path: &Option<PathBuf>| path.as_deref().map(import::load_mask).transpose();
+    let detail_mask = picture(&args.detail_mask)?;
+    let water = picture(&args.water_mask)?;
     let mut options = args.import.options();
     let bar = ProgressBar::new("Reading", args.quiet || args.json);
     let mut tell = |done, total| {
@@ -48,8 +54,10 @@ fn compile(args: &CompileArgs) -> Result<()> {
     };
     let mut progress = import::Progress::new(&mut tell);
     if args.dry_run {
-        let lint = import::look(&tiles, &options, &mut progress)?;
+        let mut lint = import::look(&tiles, &options, &mut progress)?;
         bar.finish();
+        let mask = water.map(|picture| water_mask(&picture, lint.size));
+        lint.warnings.extend(no_water(mask.as_ref()));
         return print(&if args.json {
             serde_json::to_string_pretty(&lint).expect("plain data")
         } else {
@@ -58,8 +66,13 @@ fn compile(args: &CompileArgs) -> Result<()> {
     }
     // Where there must be room for the world anyway.
     options.scratch = Some(files::folder_of(&output).to_owned());
-    let (source, lint) = import::load_watched(&tiles, &options, &mut progress)?;
+    let (source, mut lint) = import::load_watched(&tiles, &options, &mut progress)?;
     bar.finish();
+    let mask = water.map(|picture| water_mask(&picture, source.ground.size()));
+    let dry = no_water(mask.as_ref());
+    let sea_level_m = args.sea_level.or(mask.as_ref().map(|_| 0.0));
+    let sea_level_m = sea_level_m.filter(|_| dry.is_none());
+    lint.warnings.extend(dry);
     if !args.quiet {
         for warning in &lint.warnings {
             log::warn!("{}: {}", names(&tiles), as_line(warning));
@@ -69,7 +82,8 @@ fn compile(args: &CompileArgs) -> Result<()> {
         error: args.error,
         metric: args.metric,
         patch_cells: args.patch_cells,
-        sea_level_m: args.sea_level,
+        sea_level_m,
+        water_mask: mask.filter(|mask| !mask.is_black()).map(Arc::new),
         levels: args.levels,
         lattice_bias: args.lattice_bias,
         detail_mask,
@@ -100,6 +114,14 @@ fn compile(args: &CompileArgs) -> Result<()> {
         report(&meta, &output);
     }
     Ok(())
+}
+
+/// What to say of a mask that has no water in it.
+fn no_water(mask: Option<&WaterMask>) -> Option<Warning> {
+    let text = "the water mask is black all over, so there is no sea";
+    let pass = "a --water-mask that is white (from half grey up) where water is, or only --sea-level M for a sea everywhere";
+    mask.filter(|mask| mask.is_black())
+        .map(|_| Warning::new("water", text, pass))
 }
 
 /// Set by the first Ctrl-C: the next step forward ends in an error, so that temporary files go.

@@ -3,24 +3,29 @@
 use super::cli::InspectArgs;
 use super::{open_world, patch, print};
 use crate::error::Result;
-use crate::world::{ChunkKind, StoredHeights, World};
+use crate::files;
+use crate::world::{ChunkKind, StoredHeights, WaterMask, World};
 use serde_json::{Value, json};
+use std::path::Path;
 
 pub fn run(args: &InspectArgs) -> Result<()> {
     let world = open_world(args.world.as_deref())?;
     if let Some(key) = args.patch {
         return patch::run(&world, key, args);
     }
+    let water = world
+        .read_water_mask()
+        .map_err(|error| files::bad_world(Path::new(&world.name), error))?;
     let text = if args.json {
-        serde_json::to_string_pretty(&as_json(&world)).expect("plain data")
+        serde_json::to_string_pretty(&as_json(&world, water.as_ref())).expect("plain data")
     } else {
-        as_text(&world)
+        as_text(&world, water.as_ref())
     };
     print(&text)
 }
 
 /// Everything, under the names that scripts rely on.
-pub fn as_json(world: &World) -> Value {
+fn as_json(world: &World, water: Option<&WaterMask>) -> Value {
     let meta = &world.meta;
     let layout = &meta.layout;
     let levels = meta.levels.iter().zip(0u8..).map(|(facts, level)| {
@@ -47,6 +52,11 @@ pub fn as_json(world: &World) -> Value {
         "height_step_m": meta.height_step_m,
         "size_cells": layout.size_cells,
         "sea_level_m": meta.sea_level_m,
+        "water_mask": water.map(|mask| json!({
+            "size": mask.size(),
+            "square_samples": mask.square_samples(),
+            "share": mask.share(),
+        })),
         "heights": meta.heights.name(),
         "bytes": {
             "total": bytes.total,
@@ -69,15 +79,15 @@ pub fn as_json(world: &World) -> Value {
     })
 }
 
-fn as_text(world: &World) -> String {
+fn as_text(world: &World, water: Option<&WaterMask>) -> String {
     let meta = &world.meta;
     let layout = &meta.layout;
     let (source, bytes) = (&meta.source, Bytes::of(world));
     let [columns, rows] = layout.size_cells.map(|cells| cells + 1);
     let [width, depth] = meta.size_m().map(|m| m / 1000.0);
-    let sea = meta
-        .sea_level_m
-        .map_or("none".into(), |sea| format!("at {sea} m"));
+    let sea = meta.sea_level_m.map_or("none".into(), |sea| {
+        format!("at {sea} m{}", where_water_is(water))
+    });
     let per_sample = bytes.heights as f64 * 8.0 / (columns as f64 * rows as f64);
     let triangles: u64 = meta.levels.iter().map(|level| level.triangles).sum();
     let kept = match meta.kept_voids {
@@ -116,6 +126,14 @@ fn as_text(world: &World) -> String {
         ));
     }
     lines.join("\n")
+}
+
+fn where_water_is(water: Option<&WaterMask>) -> String {
+    water.map_or(String::new(), |mask| {
+        let ([columns, rows], samples) = (mask.size(), mask.square_samples());
+        let share = 100.0 * mask.share();
+        format!(" in {share:.2} % of a mask of {columns} x {rows} squares of {samples} x {samples} samples")
+    })
 }
 
 fn at_nodes(world: &World) -> &'static str {

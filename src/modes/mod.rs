@@ -28,6 +28,7 @@ use crate::files;
 use crate::render::gpu;
 use crate::settings::Settings;
 use crate::terrain::camera::{CameraArg, Pose};
+use crate::world::water::surface_m;
 use crate::world::{Meta, World};
 use cli::{Command, ViewArgs};
 use glam::dvec3;
@@ -161,9 +162,11 @@ pub fn first_pose(camera: Option<&CameraArg>, world: &World, exaggeration: f64) 
 /// The height of the ground as drawn, or of the sea over it, from the finest heights in the file.
 pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<f64> {
     let meta = &world.meta;
-    let steps = world.read_height(x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]);
-    let steps = steps.map_err(|error| files::bad_world(Path::new(&world.name), error))?;
-    Ok(exaggeration * meta.above_sea_m(steps * meta.height_step_m))
+    let [x, z] = [x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]];
+    let bad_world = |error| files::bad_world(Path::new(&world.name), error);
+    let ground_m = world.read_height(x, z).map_err(bad_world)? * meta.height_step_m;
+    let mask = world.read_water_mask().map_err(bad_world)?;
+    Ok(exaggeration * surface_m(meta, mask.as_ref(), [x, z], ground_m))
 }
 
 /// Refuses what would overwrite something by accident: existing files without `--force`, and

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 /// As much as every adapter can bind at once.
 const VERTEX_BYTES: u64 = 128 << 20;
 const INDEX_BYTES: u64 = 128 << 20;
-pub(super) const ATLAS_TEXELS: u32 = 4096;
+const ATLAS_TEXELS: u32 = 4096;
 
 /// One drawn patch; `Patch` in shaders/ground.wgsl.
 #[repr(C)]

@@ -5,11 +5,11 @@ use super::ground::{Ground, GroundCounts};
 use super::painter::{OverlayShapes, Painter};
 use super::sky::Sky;
 use super::target::{PICTURE_FORMAT, PictureTarget, create_depth};
-use super::water::Water;
+use super::water::{self, Water};
 use crate::settings::{Settings, View};
 use crate::terrain::camera::Viewpoint;
 use crate::terrain::mesh::PatchMesh;
-use crate::world::{Coverage, Meta, PatchKey};
+use crate::world::{Coverage, Meta, PatchKey, WaterMask};
 use bytemuck::{Pod, Zeroable};
 use glam::{DVec3, IVec2, Vec3, Vec4};
 
@@ -37,13 +37,18 @@ pub struct Globals {
     pub fog_m: f32,
     pub ground_low_m: f32,
     pub ground_high_m: f32,
-    pub atlas_texels: f32,
+    pub water_square: f32,
     pub pixel_rad: f32,
 }
+
+/// Where no ground is deeper under the sea there is no sea floor, only a flat sea.
+const FLAT_SEA_M: f64 = 20.0;
 
 /// What a frame shows.
 pub struct FrameView<'a> {
     pub meta: &'a Meta,
+    /// The lowest ground under the sea, in height steps.
+    pub sea_floor: f64,
     pub viewpoint: &'a Viewpoint,
     pub settings: &'a Settings,
     pub draws: &'a [DrawPatch],
@@ -54,6 +59,8 @@ pub struct FrameView<'a> {
 pub struct Renderer {
     globals: wgpu::Buffer,
     globals_group: wgpu::BindGroup,
+    /// Samples along a square of the water mask; 0 without one.
+    water_square: u32,
     ground: Ground,
     sky: Sky,
     water: Water,
@@ -62,12 +69,17 @@ pub struct Renderer {
 
 impl Renderer {
     /// A renderer of pictures that are read back.
-    pub fn for_pictures(gpu: &Gpu, meta: &Meta) -> Self {
-        Self::new(gpu, meta, PICTURE_FORMAT)
+    pub fn for_pictures(gpu: &Gpu, meta: &Meta, mask: Option<&WaterMask>) -> Self {
+        Self::new(gpu, meta, mask, PICTURE_FORMAT)
     }
 
-    pub fn for_window(gpu: &Gpu, meta: &Meta, surface: &WindowSurface) -> Self {
-        Self::new(gpu, meta, surface.format())
+    pub fn for_window(
+        gpu: &Gpu,
+        meta: &Meta,
+        mask: Option<&WaterMask>,
+        surface: &WindowSurface,
+    ) -> Self {
+        Self::new(gpu, meta, mask, surface.format())
     }
 
     /// So many patches always fit.
@@ -133,37 +145,18 @@ impl Renderer {
         counts
     }
 
-    fn new(gpu: &Gpu, meta: &Meta, format: wgpu::TextureFormat) -> Self {
+    fn new(gpu: &Gpu, meta: &Meta, mask: Option<&WaterMask>, format: wgpu::TextureFormat) -> Self {
         let globals = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("globals"),
             size: size_of::<Globals>() as u64,
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        let layout = gpu
-            .device
-            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-                label: Some("globals"),
-                entries: &[wgpu::BindGroupLayoutEntry {
-                    binding: 0,
-                    visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
-                    ty: wgpu::BindingType::Buffer {
-                        ty: wgpu::BufferBindingType::Uniform,
-                        has_dynamic_offset: false,
-                        min_binding_size: None,
-                    },
-                    count: None,
-                }],
-            });
-        let globals_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("globals"),
-            layout: &layout,
-            entries: &[wgpu::BindGroupEntry {
-                binding: 0,
-                resource: globals.as_entire_binding(),
-            }],
-        });
+        let layout = globals_layout(gpu);
+        let mask_view = water::mask_texture(gpu, mask).create_view(&Default::default());
+        let globals_group = globals_group(gpu, &layout, &globals, &mask_view);
         Renderer {
+            water_square: mask.map_or(0, WaterMask::square_samples),
             ground: Ground::new(gpu, &layout, format, meta),
             sky: Sky::new(gpu, &layout, format),
             water: Water::new(gpu, &layout, format),
@@ -181,8 +174,11 @@ impl Renderer {
         target: &wgpu::TextureView,
         size: [u32; 2],
     ) -> GroundCounts {
-        gpu.queue
-            .write_buffer(&self.globals, 0, bytemuck::bytes_of(&globals(frame)));
+        gpu.queue.write_buffer(
+            &self.globals,
+            0,
+            bytemuck::bytes_of(&globals(frame, self.water_square)),
+        );
         if self
             .depth
             .as_ref()
@@ -227,6 +223,65 @@ impl Renderer {
     }
 }
 
+/// What all shaders see, in group 0.
+fn globals_layout(gpu: &Gpu) -> wgpu::BindGroupLayout {
+    let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility,
+        ty,
+        count: None,
+    };
+    let buffer = wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Uniform,
+        has_dynamic_offset: false,
+        min_binding_size: None,
+    };
+    let mask = wgpu::BindingType::Texture {
+        sample_type: wgpu::TextureSampleType::Float { filterable: true },
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
+    let sampler = wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering);
+    gpu.device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("globals"),
+            entries: &[
+                entry(0, wgpu::ShaderStages::VERTEX_FRAGMENT, buffer),
+                entry(1, wgpu::ShaderStages::FRAGMENT, mask),
+                entry(2, wgpu::ShaderStages::FRAGMENT, sampler),
+            ],
+        })
+}
+
+fn globals_group(
+    gpu: &Gpu,
+    layout: &wgpu::BindGroupLayout,
+    globals: &wgpu::Buffer,
+    mask: &wgpu::TextureView,
+) -> wgpu::BindGroup {
+    // Beyond the source the mask's edge goes on.
+    let sampler = gpu.device.create_sampler(&wgpu::SamplerDescriptor {
+        label: Some("water mask"),
+        mag_filter: wgpu::FilterMode::Linear,
+        min_filter: wgpu::FilterMode::Linear,
+        ..Default::default()
+    });
+    let resources = [
+        globals.as_entire_binding(),
+        wgpu::BindingResource::TextureView(mask),
+        wgpu::BindingResource::Sampler(&sampler),
+    ];
+    let entries: Vec<_> = (0..)
+        .zip(resources)
+        .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource })
+        .collect();
+    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("globals"),
+        layout,
+        entries: &entries,
+    })
+}
+
 /// Where the eye is as whole samples and height units, and the rest in metres.
 pub fn split_eye(meta: &Meta, exaggeration: f64, eye: DVec3) -> (IVec2, i32, Vec3) {
     let unit_m = height_unit_m(meta, exaggeration);
@@ -248,7 +303,8 @@ fn height_unit_m(meta: &Meta, exaggeration: f64) -> f64 {
     meta.height_step_m * exaggeration / meta.layout.height_units() as f64
 }
 
-fn globals(frame: &FrameView) -> Globals {
+/// `water_square`: samples along a square of the water mask; 0 without one.
+fn globals(frame: &FrameView, water_square: u32) -> Globals {
     let FrameView {
         meta,
         viewpoint,
@@ -269,6 +325,8 @@ fn globals(frame: &FrameView) -> Globals {
     let up = viewpoint.ray(0.5, 0.0) - forward;
     let ray = |v: DVec3| v.as_vec3().extend(0.0).to_array();
     let step_m = meta.height_step_m * exaggeration;
+    // Half a step higher: ground stored at the sea's very level lies under it.
+    let sea_m = (meta.sea_level_m.unwrap_or(0.0) + meta.height_step_m / 2.0) * exaggeration;
     Globals {
         clip_from_eye: viewpoint.clip_from_eye.to_cols_array_2d(),
         ray_forward: ray(forward),
@@ -280,16 +338,18 @@ fn globals(frame: &FrameView) -> Globals {
         exaggeration: exaggeration as f32,
         eye_cell: eye_cell.to_array(),
         eye_units,
-        has_sea: u32::from(meta.sea_level_m.is_some() && settings.water),
+        has_sea: match meta.sea_level_m.is_some() && settings.water {
+            false => 0,
+            true => 1 + u32::from(frame.sea_floor * step_m > sea_m - FLAT_SEA_M),
+        },
         eye_rest_m: eye_rest.to_array(),
-        // Half a step higher: ground stored at the sea's very level lies under it.
-        sea_m: ((meta.sea_level_m.unwrap_or(0.0) + meta.height_step_m / 2.0) * exaggeration) as f32,
+        sea_m: sea_m as f32,
         last_sample: meta.layout.size_cells.map(|cells| cells as f32),
         eye_height_m: viewpoint.eye.y as f32,
         fog_m: settings.fog_m as f32,
         ground_low_m: (meta.height_range[0] as f64 * step_m) as f32,
         ground_high_m: (meta.height_range[1] as f64 * step_m) as f32,
-        atlas_texels: super::ground::ATLAS_TEXELS as f32,
+        water_square: water_square as f32,
         pixel_rad: (1.0 / viewpoint.pixels_per_radian) as f32,
     }
 }

@@ -17,7 +17,8 @@ use crate::stream::plan::PlanLimits;
 use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::lod::{self, Range, Selection};
-use crate::world::{PatchKey, World};
+use crate::world::water::surface_m;
+use crate::world::{PatchKey, WaterMask, World};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ const FADE_S: f64 = 0.3;
 const SETTLING_S: f64 = -1e6;
 /// How long settling waits for a worker before it looks at the clock again.
 const PATIENCE: Duration = Duration::from_millis(20);
+
+/// So many times to the east and to the south the sea's depth is measured.
+const SOUNDINGS: u32 = 256;
 
 /// What is drawn to.
 pub enum Target<'a> {
@@ -72,6 +76,9 @@ impl Loaded {
 
 pub struct Scene {
     world: Arc<World>,
+    water: Option<WaterMask>,
+    /// The lowest ground under the sea, in height steps.
+    sea_floor: f64,
     streamer: Streamer,
     renderer: Renderer,
     loaded: HashMap<PatchKey, Loaded>,
@@ -86,13 +93,15 @@ pub struct Scene {
 impl Scene {
     /// Opens a scene whose pictures are read back.
     pub fn for_pictures(gpu: &Gpu, world: Arc<World>) -> Result<Self> {
-        let renderer = Renderer::for_pictures(gpu, &world.meta);
-        Self::new(gpu, world, renderer)
+        let water = water_mask(&world)?;
+        let renderer = Renderer::for_pictures(gpu, &world.meta, water.as_ref());
+        Self::new(gpu, world, water, renderer)
     }
 
     pub fn for_window(gpu: &Gpu, world: Arc<World>, surface: &WindowSurface) -> Result<Self> {
-        let renderer = Renderer::for_window(gpu, &world.meta, surface);
-        Self::new(gpu, world, renderer)
+        let water = water_mask(&world)?;
+        let renderer = Renderer::for_window(gpu, &world.meta, water.as_ref(), surface);
+        Self::new(gpu, world, water, renderer)
     }
 
     pub fn world(&self) -> &World {
@@ -113,6 +122,7 @@ impl Scene {
         let draws = cull::draw_list(self, &viewpoint, settings, &ranges, &selection, seconds);
         let view = FrameView {
             meta: &self.world.meta,
+            sea_floor: self.sea_floor,
             viewpoint: &viewpoint,
             settings,
             draws: &draws,
@@ -206,10 +216,15 @@ impl Scene {
         let meta = &self.world.meta;
         let [x, z] = [x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]];
         let ground_m = self.streamer.ground_height(x, z) * meta.height_step_m;
-        exaggeration * meta.above_sea_m(ground_m)
+        exaggeration * surface_m(meta, self.water.as_ref(), [x, z], ground_m)
     }
 
-    fn new(gpu: &Gpu, world: Arc<World>, renderer: Renderer) -> Result<Self> {
+    fn new(
+        gpu: &Gpu,
+        world: Arc<World>,
+        water: Option<WaterMask>,
+        renderer: Renderer,
+    ) -> Result<Self> {
         let workers = std::thread::available_parallelism()
             .map_or(2, |cores| cores.get().saturating_sub(1).max(1));
         let limits = PlanLimits {
@@ -220,7 +235,9 @@ impl Scene {
             .and_then(|mut streamer| Ok((streamer.build_roots()?, streamer)));
         let (roots, streamer) = opened.map_err(|error| bad_world(&world, &error.to_string()))?;
         let mut scene = Scene {
+            sea_floor: sea_floor(&world, water.as_ref(), &streamer),
             world,
+            water,
             streamer,
             renderer,
             loaded: HashMap::new(),
@@ -298,6 +315,28 @@ impl Scene {
         }
         self.cut = cut;
     }
+}
+
+fn water_mask(world: &World) -> Result<Option<WaterMask>> {
+    let mask = world.read_water_mask();
+    mask.map_err(|error| bad_world(world, &error.to_string()))
+}
+
+/// The lowest ground in height steps where water is, as far as the coarse heights tell.
+fn sea_floor(world: &World, water: Option<&WaterMask>, streamer: &Streamer) -> f64 {
+    let meta = &world.meta;
+    let Some(water) = water else {
+        return meta.height_range[0] as f64;
+    };
+    let place = |axis: usize, i: u32| {
+        f64::from(i) / f64::from(SOUNDINGS - 1) * f64::from(meta.layout.size_cells[axis])
+    };
+    let places =
+        (0..SOUNDINGS).flat_map(|z| (0..SOUNDINGS).map(move |x| [place(0, x), place(1, z)]));
+    places
+        .filter(|&[x, z]| water.reaches(x, z))
+        .map(|[x, z]| streamer.ground_height(x, z))
+        .fold(meta.height_range[1] as f64, f64::min)
 }
 
 fn bad_world(world: &World, what: &str) -> Error {

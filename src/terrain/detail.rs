@@ -21,15 +21,18 @@ pub const WHITE: u8 = 255;
 impl DetailMask {
     /// The greys of a square of samples of a ground of `samples`; beyond it the edge goes on.
     pub fn square(&self, origin: IVec2, side: i32, samples: [u32; 2]) -> Vec<u8> {
-        let pixel = |sample: i32, axis: usize| {
-            let last = samples[axis] as i64 - 1;
-            let sample = (sample as i64).clamp(0, last);
-            (sample * self.size[axis] as i64 / (last + 1)) as usize
-        };
+        let pixel = |sample: i32, axis: usize| self.pixel(sample, axis, samples);
         let columns: Vec<usize> = (origin.x..origin.x + side).map(|x| pixel(x, 0)).collect();
         let rows = (origin.y..origin.y + side).map(|z| pixel(z, 1) * self.size[0] as usize);
         rows.flat_map(|row| columns.iter().map(move |column| self.greys[row + column]))
             .collect()
+    }
+
+    /// The column or row of pixels that a sample of a ground of `samples` falls into.
+    pub(super) fn pixel(&self, sample: i32, axis: usize, samples: [u32; 2]) -> usize {
+        let last = samples[axis] as i64 - 1;
+        let sample = (sample as i64).clamp(0, last);
+        (sample * self.size[axis] as i64 / (last + 1)) as usize
     }
 }
 

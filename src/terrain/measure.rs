@@ -7,6 +7,7 @@
 
 use super::absent::present_runs;
 use super::height_map::HeightMap;
+use super::rules::Shore;
 use super::triangle::{Plane, Triangle};
 use glam::IVec2;
 
@@ -77,6 +78,8 @@ pub struct Measurer<'a> {
     sea: Option<i32>,
     /// Which samples are kept voids.
     absent: Option<&'a [bool]>,
+    /// Which samples a water mask keeps dry.
+    dry: Option<&'a [bool]>,
 }
 
 /// Measures a triangle given in samples, by the largest distance.
@@ -94,12 +97,18 @@ impl<'a> Measurer<'a> {
             metric,
             sea,
             absent: None,
+            dry: None,
         }
     }
 
     /// Of the map's samples these are absent and count as nothing.
     pub fn leave_out(self, absent: Option<&'a [bool]>) -> Self {
         Measurer { absent, ..self }
+    }
+
+    /// Of the map's samples these are no water, however low they lie.
+    pub fn keep_dry(self, dry: Option<&'a [bool]>) -> Self {
+        Measurer { dry, ..self }
     }
 
     /// Measures a triangle given in samples.
@@ -117,7 +126,7 @@ impl<'a> Measurer<'a> {
         let map = self.map;
         let plane = self.plane(triangle);
         let denominator = plane.denominator as f64;
-        let mut tally = Tally::<SUM, SEA>::default();
+        let mut tally = Tally::<SUM>::default();
         let rows = triangle.rows();
         for z in rows.z.0.max(0)..=rows.z.1.min(map.height as i32 - 1) {
             let (x0, x1) = rows.interval(z);
@@ -129,7 +138,12 @@ impl<'a> Measurer<'a> {
             let row = start + x0 as usize..start + x1 as usize + 1;
             let mut add = |run: std::ops::Range<usize>| {
                 let first = IVec2::new((run.start - start) as i32, z);
-                tally.add_row(&map.heights[run], &plane, first, self.sea);
+                let heights = &map.heights[run.clone()];
+                tally.add_row(heights, &plane, first);
+                if SEA {
+                    let dry = self.dry.map(|dry| &dry[run]);
+                    tally.shore.add(heights, self.sea.unwrap_or(i32::MIN), dry);
+                }
             };
             match self.absent {
                 None => add(row),
@@ -140,7 +154,7 @@ impl<'a> Measurer<'a> {
         Measure {
             error: tally.largest as f64 / denominator,
             complexity: tally.complexity(denominator),
-            must_split: tally.under && tally.above,
+            must_split: tally.shore.is_crossed(),
         }
     }
 
@@ -157,15 +171,14 @@ impl<'a> Measurer<'a> {
 
 /// What the rows so far say, in exact numbers.
 #[derive(Default)]
-struct Tally<const SUM: bool, const SEA: bool> {
+struct Tally<const SUM: bool> {
     largest: i64,
     sum: i128,
-    under: bool,
-    above: bool,
+    shore: Shore,
 }
 
-impl<const SUM: bool, const SEA: bool> Tally<SUM, SEA> {
-    fn add_row(&mut self, row: &[i32], plane: &Plane, start: IVec2, sea: Option<i32>) {
+impl<const SUM: bool> Tally<SUM> {
+    fn add_row(&mut self, row: &[i32], plane: &Plane, start: IVec2) {
         let (shift, slope) = (plane.denominator.trailing_zeros(), plane.slope_x());
         let mut on_plane = plane.at(start);
         let (mut largest, mut sum) = (self.largest, 0i128);
@@ -179,11 +192,6 @@ impl<const SUM: bool, const SEA: bool> Tally<SUM, SEA> {
         }
         self.largest = largest;
         self.sum += sum;
-        if SEA {
-            let sea = sea.unwrap_or(i32::MIN);
-            self.under |= row.iter().any(|&height| height <= sea);
-            self.above |= row.iter().any(|&height| height > sea);
-        }
     }
 
     fn complexity(&self, denominator: f64) -> f64 {

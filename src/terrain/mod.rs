@@ -34,3 +34,4 @@ pub mod tile_ground;
 pub mod trees;
 pub mod triangle;
 pub mod upper;
+pub mod water;

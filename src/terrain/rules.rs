@@ -5,6 +5,9 @@
 
 use super::hierarchy::Rank;
 use super::measure::Metric;
+use crate::world::WaterMask;
+use glam::IVec2;
+use std::sync::Arc;
 
 /// Planes have whole slopes in units of a height step divided by at most two to this.
 const SHIFTS: usize = 32;
@@ -24,6 +27,8 @@ pub struct Rules {
     /// Samples up to this height lie under the sea. Triangles with samples on both sides go down
     /// to the lattice at every level, so that shorelines are smooth.
     pub sea: Option<i32>,
+    /// Where the sea is; everywhere without it.
+    water: Option<Arc<WaterMask>>,
 }
 
 impl Rules {
@@ -48,13 +53,20 @@ impl Rules {
                 .collect(),
             thresholds,
             sea: sea_level.map(|level| level.floor() as i32),
+            water: None,
         }
+    }
+
+    /// The same rules where only what a mask says lies under the sea.
+    pub fn with_water(self, water: Option<Arc<WaterMask>>) -> Self {
+        Rules { water, ..self }
     }
 
     /// The same rules with other thresholds.
     pub fn with_thresholds(&self, thresholds: Vec<f64>) -> Self {
         Rules {
             sea: self.sea,
+            water: self.water.clone(),
             ..Rules::new(self.metric, thresholds, None)
         }
     }
@@ -88,5 +100,115 @@ impl Rules {
     /// What a measure in units of a step divided by `2^shift` may be at the level of a rank.
     pub fn limit(&self, rank: Rank, shift: u32) -> i64 {
         self.limits[rank as usize - 1][shift as usize]
+    }
+
+    /// Which samples of a rectangle the water mask keeps dry, row by row; empty where none does,
+    /// or there is no sea.
+    pub fn dry(&self, origin: IVec2, size: [u32; 2]) -> Vec<bool> {
+        let mask = self.water.as_ref().filter(|_| self.sea.is_some());
+        let dry = mask.map(|mask| mask.dry(origin.to_array(), size));
+        dry.filter(|dry| dry.contains(&true)).unwrap_or_default()
+    }
+
+    /// The same of a square from whose north-west corner the source's last sample is seen at `last`.
+    pub fn dry_before(&self, last: IVec2, side: u32) -> Vec<bool> {
+        let Some(mask) = &self.water else {
+            return Vec::new();
+        };
+        let samples = IVec2::from(mask.samples().map(|samples| samples as i32));
+        self.dry(samples - 1 - last, [side; 2])
+    }
+
+    /// Whether any triangle among rows of samples between the lowest and the highest can cross the
+    /// shoreline; `dry` as above.
+    pub fn is_coastal<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a [i32]>,
+        (low, high): (i32, i32),
+        dry: &[bool],
+    ) -> bool {
+        let Some(sea) = self.sea else {
+            return false;
+        };
+        if dry.is_empty() {
+            return low <= sea && high > sea;
+        }
+        let mut shore = Shore::default();
+        let mut dry = dry;
+        for row in rows {
+            let (dry_here, rest) = dry.split_at(row.len());
+            shore.add(row, sea, Some(dry_here));
+            dry = rest;
+        }
+        shore.is_crossed()
+    }
+}
+
+/// On which sides of the shoreline samples lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shore {
+    in_water: bool,
+    on_land: bool,
+}
+
+impl Shore {
+    /// A run of samples, and which of them a water mask keeps dry.
+    #[inline]
+    pub fn add<H: Copy + PartialOrd>(&mut self, heights: &[H], sea: H, dry: Option<&[bool]>) {
+        let Some(dry) = dry else {
+            self.in_water |= heights.iter().any(|&height| height <= sea);
+            self.on_land |= heights.iter().any(|&height| height > sea);
+            return;
+        };
+        let is_water = |(&height, &dry): (&H, &bool)| height <= sea && !dry;
+        self.in_water |= heights.iter().zip(dry).any(is_water);
+        self.on_land |= !heights.iter().zip(dry).all(is_water);
+    }
+
+    /// Both together.
+    pub fn and(self, other: Shore) -> Shore {
+        Shore {
+            in_water: self.in_water | other.in_water,
+            on_land: self.on_land | other.on_land,
+        }
+    }
+
+    /// Whether samples lie on both sides.
+    pub fn is_crossed(self) -> bool {
+        self.in_water && self.on_land
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_ground_that_the_mask_keeps_dry_is_land() {
+        let crossed = |heights: &[i32], dry: Option<&[bool]>| {
+            let mut shore = Shore::default();
+            shore.add(heights, 5, dry);
+            shore.is_crossed()
+        };
+        let (wet, dry) = (false, true);
+        assert!(crossed(&[5, 6], None) && !crossed(&[5, 5], None) && !crossed(&[6], None));
+        assert!(crossed(&[5, 6], Some(&[wet, wet])) && crossed(&[5, 4], Some(&[dry, wet])));
+        assert!(!crossed(&[5, 6], Some(&[dry, wet])) && !crossed(&[], Some(&[])));
+    }
+
+    #[test]
+    fn a_mask_that_is_white_round_a_tile_is_none_there() {
+        let rules = |sea| {
+            let mask = WaterMask::from_fn([20, 10], 0, |x, _| x > 4);
+            Rules::new(Metric::Max, vec![1.0], sea).with_water(Some(Arc::new(mask)))
+        };
+        let square = |rules: &Rules, last| rules.dry_before(last, 3);
+        // The sample at the square's corner is as far from the source's last one.
+        assert!(square(&rules(Some(0.0)), IVec2::new(14, 4)).is_empty());
+        let dry = square(&rules(Some(0.0)), IVec2::new(16, 4));
+        assert_eq!(dry[..3], [true, true, false]);
+        assert!(square(&rules(None), IVec2::new(16, 4)).is_empty());
+        let kept = rules(Some(0.0)).with_thresholds(vec![2.0]);
+        assert_eq!(square(&kept, IVec2::new(16, 4)), dry);
     }
 }

@@ -16,7 +16,7 @@ use super::fine::Kind;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
 use super::measure::Metric;
-use super::rules::Rules;
+use super::rules::{Rules, Shore};
 use super::scan::{Rows, Scan};
 use super::triangle::Triangle;
 use glam::{IVec2, ivec2};
@@ -35,8 +35,10 @@ pub struct TileGround {
     last: IVec2,
     /// Planes whose units are steps halved so often have all distances exact in `f32`.
     exact_shift: u32,
-    /// Whether samples lie on both sides of the sea level.
+    /// Whether samples lie on both sides of the shoreline.
     coastal: bool,
+    /// Which samples the water mask keeps dry, empty where none is.
+    dry: Vec<bool>,
     /// Whether all samples are present.
     complete: bool,
     /// Whether the smallest triangles can be measured the short way: all samples are present, by
@@ -74,7 +76,8 @@ impl TileGround {
         // A distance is at most the range, a step of a plane beyond its end twice that.
         let bits = u32::BITS - (high - low).leading_zeros() + 1;
         let exact_shift = EXACT_BITS.saturating_sub(bits);
-        let coastal = rules.sea.is_some_and(|sea| low <= sea && high > sea);
+        let dry = rules.dry_before(last, width as u32);
+        let coastal = rules.is_coastal(rows.clone(), (low, high), &dry);
         let side = width as i32 - 1;
         let greys = if greys.iter().any(|&grey| grey > 0) {
             greys
@@ -99,6 +102,7 @@ impl TileGround {
                 && rules.metric == Metric::Max,
             exact_shift,
             coastal,
+            dry,
             greys,
             absent: Vec::new(),
             metric: rules.metric,
@@ -320,16 +324,14 @@ impl TileGround {
 
     fn crosses_sea(&self, rules: &Rules, scan: &Scan) -> bool {
         let sea = (rules.sea.unwrap_or(i32::MIN) - self.base) as f32;
-        let (mut under, mut above) = (false, false);
+        let mut shore = Shore::default();
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, _| {
-                let row = &self.heights[row];
-                under |= row.iter().any(|&height| height <= sea);
-                above |= row.iter().any(|&height| height > sea);
-                !(under && above)
+                shore.add(&self.heights[row.clone()], sea, self.dry.get(row));
+                !shore.is_crossed()
             });
         }
-        under && above
+        shore.is_crossed()
     }
 
     /// Where present samples lie, row by row, with the plane at each row's start, as long as

@@ -12,7 +12,7 @@ use super::detail;
 use super::height_map::HeightMap;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, consider, raise, settle};
 use super::measure::Metric;
-use super::rules::Rules;
+use super::rules::{Rules, Shore};
 use super::tile::{CORNERS, Tiling};
 use super::triangle::{Plane, Triangle};
 use glam::{IVec2, ivec2};
@@ -27,9 +27,8 @@ pub struct Tally {
     pub largest: i64,
     pub sum: i128,
     pub denominator: i64,
-    /// Whether samples lie under the sea level, and above it.
-    pub under: bool,
-    pub above: bool,
+    /// On which sides of the shoreline samples lie.
+    pub shore: Shore,
     /// The lightest grey of a detail mask.
     pub grey: u8,
 }
@@ -41,8 +40,7 @@ impl Tally {
             largest: self.largest.max(other.largest),
             sum: self.sum + other.sum,
             denominator: self.denominator.max(other.denominator),
-            under: self.under | other.under,
-            above: self.above | other.above,
+            shore: self.shore.and(other.shore),
             grey: self.grey.max(other.grey),
         }
     }
@@ -128,11 +126,13 @@ pub fn tally(
         b: t.b * side,
         c: t.c * side,
     };
+    let dry = rules.dry(tile * side, [window.width, window.height]);
     let measured = triangles_over(tiling, tile).into_iter().map(|t| {
         let plane = Plane::through(scaled(t), corner(t.a), corner(t.b), corner(t.c));
         let present = Present {
             window,
             absent,
+            dry: &dry,
             origin: tile * side,
         };
         let mut tally = match &blocks {
@@ -158,6 +158,8 @@ pub fn tally(
 struct Present<'a> {
     window: &'a HeightMap,
     absent: Option<&'a [bool]>,
+    /// Which of them a water mask keeps dry, empty where none is.
+    dry: &'a [bool],
     /// The sample of the window's north-west corner.
     origin: IVec2,
 }
@@ -178,6 +180,7 @@ fn visit_rows(triangle: Triangle, present: &Present, mut visit: impl FnMut(usize
         window,
         absent,
         origin,
+        ..
     } = *present;
     let rows = triangle.rows();
     let last = origin + ivec2(window.width as i32, window.height as i32) - 1;
@@ -206,16 +209,21 @@ fn tally_one(triangle: Triangle, plane: &Plane, present: &Present, rules: &Rules
     };
     visit_rows(triangle, present, |z, columns| {
         let start = origin + ivec2(columns.start as i32, z as i32);
-        let row = &window.heights[z * window.width as usize..][columns];
-        add_row(&mut tally, row, plane, start, rules);
+        let first = z * window.width as usize;
+        let row = first + columns.start..first + columns.end;
+        let heights = &window.heights[row.clone()];
+        add_row(&mut tally, heights, plane, start, rules.metric);
+        if let Some(sea) = rules.sea {
+            tally.shore.add(heights, sea, present.dry.get(row));
+        }
     });
     tally
 }
 
-fn add_row(tally: &mut Tally, row: &[i32], plane: &Plane, start: IVec2, rules: &Rules) {
+fn add_row(tally: &mut Tally, row: &[i32], plane: &Plane, start: IVec2, metric: Metric) {
     let shift = plane.denominator.trailing_zeros();
     let mut sum = 0i128;
-    if rules.metric == Metric::Sum {
+    if metric == Metric::Sum {
         let (mut on_plane, slope) = (plane.at(start), plane.slope_x());
         for &height in row {
             sum += (on_plane - ((height as i64) << shift)).unsigned_abs() as i128;
@@ -224,10 +232,6 @@ fn add_row(tally: &mut Tally, row: &[i32], plane: &Plane, start: IVec2, rules: &
     }
     tally.largest = tally.largest.max(largest_distance(row, plane, start));
     tally.sum += sum;
-    if let Some(sea) = rules.sea {
-        tally.under |= row.iter().any(|&height| height <= sea);
-        tally.above |= row.iter().any(|&height| height > sea);
-    }
 }
 
 /// All numbers stay below 2^53, so `f64` holds them exactly; two fit a register everywhere.
@@ -388,7 +392,7 @@ impl Ranked for Upper<'_> {
 
     fn need(&mut self, triangle: Triangle, least: Rank, most: Rank) -> Rank {
         let tally = self.tally(triangle);
-        if tally.under && tally.above {
+        if tally.shore.is_crossed() {
             return most;
         }
         let complexity = tally.complexity(self.rules.metric);

@@ -31,18 +31,20 @@ pub enum ChunkKind {
     Heights,
     Coverage,
     Live,
+    Water,
     Imagery,
     Materials,
     Horizons,
     Normals,
 }
 
-const KINDS: [(ChunkKind, [u8; 4]); 9] = [
+const KINDS: [(ChunkKind, [u8; 4]); 10] = [
     (ChunkKind::Meta, *b"META"),
     (ChunkKind::Heights, *b"HGTS"),
     (ChunkKind::Topology, *b"TOPO"),
     (ChunkKind::Live, *b"LIVE"),
     (ChunkKind::Coverage, *b"COVR"),
+    (ChunkKind::Water, *b"WATR"),
     (ChunkKind::Imagery, *b"IMGE"),
     (ChunkKind::Materials, *b"MATL"),
     (ChunkKind::Horizons, *b"HRZN"),
@@ -121,8 +123,8 @@ pub fn pack(id: ChunkId, coding: Coding, raw: Vec<u8>) -> Result<PackedChunk, Fo
     Ok(PackedChunk { entry, stored })
 }
 
-/// Collects chunks in any order, from any thread, and lays out the file: the facts first, then
-/// coarse before fine, row by row, so that a coarse view is a prefix of the file.
+/// Collects chunks in any order, from any thread, and lays out the file: the facts and the
+/// water mask first, then coarse before fine, row by row, so that a coarse view is a prefix of the file.
 pub struct WorldWriter {
     spool: Box<dyn Spool>,
     /// Chunks with where their bytes lie in the spool.
@@ -184,7 +186,12 @@ impl WorldWriter {
 /// Where a chunk comes in the file.
 fn file_order(id: ChunkId) -> impl Ord {
     let level = std::cmp::Reverse(id.level);
-    (id.kind != ChunkKind::Meta, level, id.z, id.x, id.kind)
+    let of_all = match id.kind {
+        ChunkKind::Meta => 0,
+        ChunkKind::Water => 1,
+        _ => 2,
+    };
+    (of_all, level, id.z, id.x, id.kind)
 }
 
 fn header(chunks: u32, file_bytes: u64, table_crc: u32) -> Vec<u8> {

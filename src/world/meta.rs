@@ -123,12 +123,6 @@ impl Meta {
         if self.metric == "sum" { "m³" } else { "m" }
     }
 
-    /// A height of the ground, or the sea's where that is higher.
-    pub fn above_sea_m(&self, ground_m: f64) -> f64 {
-        self.sea_level_m
-            .map_or(ground_m, |sea_m| sea_m.max(ground_m))
-    }
-
     /// Width and depth of the source in metres.
     pub fn size_m(&self) -> [f64; 2] {
         std::array::from_fn(|axis| self.layout.size_cells[axis] as f64 * self.spacing_m[axis])

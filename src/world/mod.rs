@@ -16,6 +16,7 @@ pub mod reader;
 pub mod source;
 mod spool;
 pub mod topology;
+pub mod water;
 
 pub use bits::{BitReader, BitRuns, BitWriter, Bits};
 pub use container::{ChunkId, ChunkKind, Coding, PackedChunk, WorldWriter};
@@ -27,6 +28,7 @@ pub use reader::{ReadAt, Section, World};
 pub use source::SourceInfo;
 pub use spool::{MemorySpool, Spool};
 pub use topology::PatchRecord;
+pub use water::WaterMask;
 
 /// What is wrong with the bytes of a world file, in one line and without the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use super::meta::MAX_META_BYTES;
 use super::nodes::{self, SectionTrees};
 use super::{ChunkId, ChunkKind, Coverage, FormatError, HeightGrid, Meta};
 use super::{PatchKey, PatchRecord, SectionKey, StoredHeights};
-use super::{coverage, heights, live, topology};
+use super::{WaterMask, coverage, heights, live, topology, water};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -280,6 +280,18 @@ impl World {
         Ok(Some(found))
     }
 
+    /// Where water is; none where it is everywhere up to the sea level.
+    pub fn read_water_mask(&self) -> Result<Option<WaterMask>, FormatError> {
+        if !self.entries.contains_key(&WATER_CHUNK) {
+            return Ok(None);
+        }
+        let samples = self.meta.layout.size_cells.map(|cells| cells + 1);
+        let limit = water::stored_bytes(samples);
+        let bytes = read_chunk(self.source.as_ref(), &self.entries, WATER_CHUNK, limit)?;
+        let mask = WaterMask::decode(&bytes, samples).map_err(name_chunk(WATER_CHUNK))?;
+        Ok(Some(mask))
+    }
+
     /// The heights of a section, without its patches where they are not needed.
     fn read_grid(
         &self,
@@ -342,6 +354,14 @@ impl World {
 /// Where the facts are.
 pub const META_CHUNK: ChunkId = ChunkId {
     kind: ChunkKind::Meta,
+    level: 0,
+    x: 0,
+    z: 0,
+};
+
+/// Where the water mask is, in worlds that have one.
+pub const WATER_CHUNK: ChunkId = ChunkId {
+    kind: ChunkKind::Water,
     level: 0,
     x: 0,
     z: 0,

@@ -347,7 +347,7 @@ fn inspect_has_exactly_the_documented_keys() {
     };
     assert_eq!(
         keys(&value),
-        "bytes height_step_m heights levels patch_cells sea_level_m size_cells source spacing_m"
+        "bytes height_step_m heights levels patch_cells sea_level_m size_cells source spacing_m water_mask"
     );
     assert_eq!(
         keys(&value["bytes"]),

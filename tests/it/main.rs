@@ -16,5 +16,6 @@ mod nodes;
 mod pictures;
 mod shaders;
 mod verify;
+mod water;
 mod window;
 mod world;

@@ -5,6 +5,7 @@ use crate::modes::sections::{self, FullGround, FullHeights};
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::{Measurer, Metric};
 use crate::terrain::soundness::{Survey, first_unnested, survey};
+use crate::world::{FormatError, WaterMask};
 use crate::world::{Layout, LevelMeta, PatchKey, PatchRecord, Section, StoredHeights, World};
 use rayon::prelude::*;
 
@@ -15,6 +16,7 @@ pub struct Contents {
     pub is_rebuilt: bool,
     /// Which samples are kept voids, where the world has any.
     pub absent: Option<Vec<bool>>,
+    pub water: Option<WaterMask>,
     /// By level, row by row.
     records: Vec<Vec<PatchRecord>>,
 }
@@ -42,14 +44,13 @@ impl Contents {
             },
         );
         findings.compared(read.len() as u64);
+        let water = world.read_water_mask();
         let live = read.iter().filter_map(|(.., live)| live.as_ref());
-        errors
-            .iter()
-            .chain(live)
-            .for_each(|error| findings.fault(error.to_string()));
-        if !findings.is_sound() {
+        let wrong = errors.iter().chain(live).chain(water.as_ref().err());
+        wrong.for_each(|error: &FormatError| findings.fault(error.to_string()));
+        let Some(water) = water.ok().filter(|_| findings.is_sound()) else {
             return (findings, None);
-        }
+        };
         let mut records: Vec<Vec<Option<PatchRecord>>> = (0..layout.levels)
             .map(|level| vec![None; layout.patch_count(level) as usize])
             .collect();
@@ -65,6 +66,7 @@ impl Contents {
             map,
             is_rebuilt: world.meta.heights == StoredHeights::Nodes,
             absent,
+            water,
             records: records.into_iter().map(whole).collect(),
         };
         (findings, Some(contents))
@@ -100,8 +102,11 @@ impl Contents {
         let meta = &world.meta;
         let metric: Metric = meta.metric.parse().unwrap_or_default();
         let sea_level = meta.sea_level_m.map(|sea| sea / meta.height_step_m);
-        let measurer =
-            Measurer::new(&self.map, metric, sea_level).leave_out(self.absent.as_deref());
+        let whole = [self.map.width, self.map.height];
+        let dry = self.water.as_ref().map(|mask| mask.dry([0; 2], whole));
+        let measurer = Measurer::new(&self.map, metric, sea_level)
+            .leave_out(self.absent.as_deref())
+            .keep_dry(dry.as_deref());
         let unit = metric.unit(meta.height_step_m, meta.spacing_m);
         let level = |(facts, level): (&LevelMeta, u8)| {
             let threshold = facts.threshold / unit;

@@ -9,6 +9,7 @@ mod coverage;
 mod findings;
 mod nodes;
 mod source;
+mod water;
 
 use super::cli::VerifyArgs;
 use super::{open_world, print};
@@ -62,6 +63,7 @@ fn all_checks(world: &World, args: &VerifyArgs) -> Result<Vec<Findings>> {
     findings.push(checks::nesting(world, &contents));
     findings.push(checks::borders(world, &surveys));
     findings.push(checks::facts(world, &contents, &surveys));
+    findings.extend(water::check(world, &contents, args)?);
     findings.extend(match (taken, has_source) {
         (Some(taken), _) if contents.is_rebuilt => Some(taken),
         (Some(taken), _) => Some(nodes::source(world, &contents, taken)),

@@ -1,0 +1,229 @@
+//! The chunk of the water mask: where ground at or below the sea level lies under water.
+//!
+//! One bit for each square of `2^s` samples, 1 where there may be water, `s` the least for which
+//! there are at most [`MOST_SQUARES`] squares a side. Stored as coverage is: row by row from the
+//! north-west, the first bit in the lowest one of the first byte, unused bits of the last byte 0.
+//! It is the whole truth: compiler, checks and viewer all ask it and not the picture it came from.
+
+use super::{Coverage, FormatError, Meta, coverage};
+
+/// Most squares a side.
+pub const MOST_SQUARES: u32 = 4096;
+
+/// Where there may be water. Beyond the source the edge goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaterMask {
+    /// Of the source, columns and rows.
+    samples: [u32; 2],
+    /// A square is two to this samples wide.
+    shift: u32,
+    squares: Coverage,
+}
+
+/// How often squares of a single sample are doubled for a source of so many samples.
+pub fn shift([columns, rows]: [u32; 2]) -> u32 {
+    let most = columns.max(rows);
+    (0..u32::BITS)
+        .find(|&shift| count(most, shift) <= MOST_SQUARES)
+        .expect("in the end one square is enough")
+}
+
+fn count(samples: u32, shift: u32) -> u32 {
+    ((samples as u64 + (1 << shift) - 1) >> shift) as u32
+}
+
+impl WaterMask {
+    /// Of a source of so many samples, in squares of `2^shift`; `is_water` says of each square,
+    /// in squares from the north-west, whether it is white.
+    pub fn from_fn(samples: [u32; 2], shift: u32, is_water: impl Fn(u32, u32) -> bool) -> Self {
+        let size = samples.map(|samples| count(samples, shift));
+        WaterMask {
+            samples,
+            shift,
+            squares: Coverage::from_fn(size, is_water),
+        }
+    }
+
+    /// Columns and rows of the source.
+    pub fn samples(&self) -> [u32; 2] {
+        self.samples
+    }
+
+    /// Samples along a square's side.
+    pub fn square_samples(&self) -> u32 {
+        1 << self.shift
+    }
+
+    /// Columns and rows of squares.
+    pub fn size(&self) -> [u32; 2] {
+        [self.squares.width, self.squares.height]
+    }
+
+    pub fn is_white(&self, square: [u32; 2]) -> bool {
+        self.squares.is_present(square[0], square[1])
+    }
+
+    /// Whether there is no water anywhere.
+    pub fn is_black(&self) -> bool {
+        self.white() == 0
+    }
+
+    /// White squares of all.
+    pub fn share(&self) -> f64 {
+        let [width, height] = self.size().map(f64::from);
+        self.white() as f64 / (width * height)
+    }
+
+    /// Of a rectangle of samples: which the mask keeps dry, row by row.
+    pub fn dry(&self, origin: [i32; 2], [width, height]: [u32; 2]) -> Vec<bool> {
+        let square = |sample: i32, axis: usize| {
+            let last = self.samples[axis] as i64 - 1;
+            ((sample as i64).clamp(0, last) >> self.shift) as u32
+        };
+        let columns: Vec<u32> = (origin[0]..origin[0] + width as i32)
+            .map(|x| square(x, 0))
+            .collect();
+        let rows = (origin[1]..origin[1] + height as i32).map(|z| square(z, 1));
+        rows.flat_map(|z| columns.iter().map(move |&x| !self.is_white([x, z])))
+            .collect()
+    }
+
+    /// What a viewer draws: cells between the middles of four squares, each with water where one
+    /// of the four is white, so that no shore that lies between two samples is cut off. At least
+    /// one a side.
+    pub fn cells(&self) -> Coverage {
+        let size = self.size().map(|squares| (squares - 1).max(1));
+        Coverage::from_fn(size, |x, z| self.is_cell_wet([x, z]))
+    }
+
+    /// Whether a viewer draws water at a position in samples.
+    pub fn reaches(&self, x: f64, z: f64) -> bool {
+        let cell = |sample: f64, axis: usize| {
+            let squares = (sample + 0.5) / self.square_samples() as f64 - 0.5;
+            let last = self.size()[axis].saturating_sub(2);
+            squares.clamp(0.0, last as f64) as u32
+        };
+        self.is_cell_wet([cell(x, 0), cell(z, 1)])
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        self.squares.encode()
+    }
+
+    /// The mask of a source of so many samples.
+    pub fn decode(bytes: &[u8], samples: [u32; 2]) -> Result<Self, FormatError> {
+        let shift = shift(samples);
+        let size = samples.map(|samples| count(samples, shift));
+        Ok(WaterMask {
+            samples,
+            shift,
+            squares: Coverage::decode(bytes, size)?,
+        })
+    }
+
+    fn is_cell_wet(&self, cell: [u32; 2]) -> bool {
+        let last = self.size().map(|squares| squares - 1);
+        let end = [0, 1].map(|axis| (cell[axis] + 1).min(last[axis]));
+        self.squares.any(cell, end)
+    }
+
+    fn white(&self) -> u64 {
+        let bytes = self.squares.encode();
+        bytes.iter().map(|byte| byte.count_ones() as u64).sum()
+    }
+}
+
+/// Bytes of the chunk of a source of so many samples, before compression.
+pub fn stored_bytes(samples: [u32; 2]) -> usize {
+    let shift = shift(samples);
+    coverage::stored_bytes(samples.map(|samples| count(samples, shift)))
+}
+
+/// A height of the ground at a position in samples, or the sea's where that stands over it.
+pub fn surface_m(meta: &Meta, water: Option<&WaterMask>, [x, z]: [f64; 2], ground_m: f64) -> f64 {
+    let is_water = water.is_none_or(|mask| mask.reaches(x, z));
+    let sea_m = meta.sea_level_m.filter(|_| is_water);
+    sea_m.map_or(ground_m, |sea_m| sea_m.max(ground_m))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn squares_are_as_small_as_the_limit_allows() {
+        let squares = |samples: u32| count(samples, shift([samples, 5]));
+        assert_eq!((shift([4096, 4096]), shift([4097, 2])), (0, 1));
+        assert_eq!((shift([3, 8193]), shift([8192, 8192])), (2, 1));
+        assert_eq!(
+            (squares(4096), squares(4097), squares(8193)),
+            (4096, 2049, 2049)
+        );
+        assert!(squares(u32::MAX) <= MOST_SQUARES);
+    }
+
+    #[test]
+    fn samples_are_dry_where_their_square_is_black() {
+        // Squares of two samples over five by three: the last ones are cut.
+        let mask = WaterMask::from_fn([5, 3], 1, |x, z| (x, z) == (1, 0) || (x, z) == (2, 1));
+        assert_eq!((mask.size(), mask.share()), ([3, 2], 1.0 / 3.0));
+        let row = |z| mask.dry([-1, z], [8, 1]);
+        let (o, x) = (false, true);
+        assert_eq!(row(-4), [x, x, x, o, o, x, x, x]);
+        assert_eq!(row(1), row(-4));
+        assert_eq!(row(2), [x, x, x, x, x, o, o, o]);
+        assert_eq!(
+            mask.dry([0, 0], [5, 3]),
+            [&row(0)[1..6], &row(1)[1..6], &row(2)[1..6]].concat()
+        );
+    }
+
+    #[test]
+    fn water_is_drawn_as_far_as_the_middles_of_the_squares_round_it() {
+        let mask = WaterMask::from_fn([6, 6], 0, |x, z| (x, z) == (2, 3));
+        assert!(mask.reaches(1.01, 2.01) && mask.reaches(2.99, 3.99));
+        assert!(!mask.reaches(0.99, 3.0) && !mask.reaches(3.01, 3.0) && !mask.reaches(2.0, 4.01));
+        let cells = mask.cells();
+        let wet = |x: u32, z: u32| cells.is_present(x, z);
+        assert!((1..3).all(|x| (2..4).all(|z| wet(x, z))));
+        assert_eq!((cells.width, cells.height), (5, 5));
+        assert!(!wet(0, 3) && !wet(3, 3));
+        let edge = WaterMask::from_fn([6, 1], 1, |x, _| x == 2);
+        assert!(edge.reaches(90.0, -70.0) && edge.reaches(2.51, 0.0) && !edge.reaches(2.49, 0.0));
+        assert!(!edge.reaches(-1e9, 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_mask_comes_back(width in 1u32..40, height in 1u32..9, seed in any::<u64>()) {
+            let white = |x: u32, z: u32| (seed ^ u64::from(x * 40 + z)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 1;
+            let mask = WaterMask::from_fn([width, height], 0, white);
+            let bytes = mask.encode();
+            prop_assert_eq!(bytes.len(), stored_bytes([width, height]));
+            prop_assert_eq!(WaterMask::decode(&bytes, [width, height]).unwrap(), mask);
+        }
+
+        #[test]
+        fn any_bytes_are_a_mask_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..9), width in 1u32..9, height in 1u32..9) {
+            if let Ok(mask) = WaterMask::decode(&bytes, [width, height]) {
+                prop_assert_eq!(mask.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn drawn_cells_are_where_water_reaches(width in 2u32..20, height in 2u32..20, shift in 0u32..3, seed in any::<u64>(), x in -0.2f64..1.2, z in -0.2f64..1.2) {
+            let white = |x: u32, z: u32| (seed ^ u64::from(x * 40 + z)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 == 1;
+            let mask = WaterMask::from_fn([width, height], shift, white);
+            let cells = mask.cells();
+            // As the shader finds the nearest cell.
+            let place = |share: f64, samples: u32, cells: u32| {
+                let sample = share * f64::from(samples);
+                let cell = ((sample + 0.5) / f64::from(1u32 << shift) - 0.5).floor();
+                (sample, cell.clamp(0.0, f64::from(cells - 1)) as u32)
+            };
+            let ((x, cx), (z, cz)) = (place(x, width, cells.width), place(z, height, cells.height));
+            prop_assert_eq!(mask.reaches(x, z), cells.is_present(cx, cz));
+        }
+    }
+}
