@@ -35,7 +35,8 @@ struct Globals {
 }
 
 @group(0) @binding(0) var<uniform> globals: Globals;
-// A texel for each cell between the middles of the mask's squares.
+// A texel for each cell between the middles of the mask's squares, their edge once more, and round
+// it a frame that says whether there is water beyond the source.
 @group(0) @binding(1) var water_mask: texture_2d<f32>;
 @group(0) @binding(2) var water_sampler: sampler;
 
@@ -46,9 +47,13 @@ fn water_at(sample: vec2f) -> f32 {
     if globals.water_square == 0.0 {
         return 1.0;
     }
+    let is_beyond = any(sample < vec2f(0.0)) || any(sample > globals.last_sample);
+    if is_beyond {
+        return textureLoad(water_mask, vec2i(0), 0).x;
+    }
     let square = (sample + 0.5) / globals.water_square;
     let size = vec2f(textureDimensions(water_mask));
-    return textureSampleLevel(water_mask, water_sampler, (square - 0.5) / size, 0.0).x;
+    return textureSampleLevel(water_mask, water_sampler, (square + 1.5) / size, 0.0).x;
 }
 
 /// The same below a place that is given from the eye.

@@ -41,18 +41,13 @@ impl Water {
     }
 }
 
+/// Texels round the cells: their edge goes on for one, the other says what is beyond the source.
+const FRAME: u32 = 2;
+
 /// Where water is drawn: a texel for each cell between the middles of the mask's squares, white
-/// where one of them is; a single white one without a mask.
+/// where one of them is, and the frame; a single white one without a mask.
 pub(super) fn mask_texture(gpu: &Gpu, mask: Option<&WaterMask>) -> wgpu::Texture {
-    let cells = mask.map(WaterMask::cells);
-    let size = cells
-        .as_ref()
-        .map_or([1; 2], |cells| [cells.width, cells.height]);
-    let is_wet = |x, z| cells.as_ref().is_none_or(|cells| cells.is_present(x, z));
-    let texels: Vec<u8> = (0..size[1])
-        .flat_map(|z| (0..size[0]).map(move |x| (x, z)))
-        .map(|(x, z)| if is_wet(x, z) { u8::MAX } else { 0 })
-        .collect();
+    let (size, texels) = mask.map_or(([1; 2], vec![u8::MAX]), texels);
     let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
     let format = wgpu::TextureFormat::R8Unorm;
     let texture = create_texture(gpu, "water mask", size, format, usage);
@@ -65,4 +60,20 @@ pub(super) fn mask_texture(gpu: &Gpu, mask: Option<&WaterMask>) -> wgpu::Texture
     gpu.queue
         .write_texture(place, &texels, layout, texture.size());
     texture
+}
+
+fn texels(mask: &WaterMask) -> ([u32; 2], Vec<u8>) {
+    let cells = mask.cells();
+    let size = [cells.width, cells.height].map(|cells| cells + 2 * FRAME);
+    let is_wet = |x: u32, z: u32| {
+        let is_frame = |place: u32, texels: u32| place == 0 || place + 1 == texels;
+        if is_frame(x, size[0]) || is_frame(z, size[1]) {
+            return mask.goes_on();
+        }
+        let cell = |place: u32, cells: u32| place.saturating_sub(FRAME).min(cells - 1);
+        cells.is_present(cell(x, cells.width), cell(z, cells.height))
+    };
+    let places = (0..size[1]).flat_map(|z| (0..size[0]).map(move |x| (x, z)));
+    let texel = |(x, z)| if is_wet(x, z) { u8::MAX } else { 0 };
+    (size, places.map(texel).collect())
 }

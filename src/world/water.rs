@@ -10,7 +10,8 @@ use super::{Coverage, FormatError, Meta, coverage};
 /// Most squares a side.
 pub const MOST_SQUARES: u32 = 4096;
 
-/// Where there may be water. Beyond the source the edge goes on.
+/// Where there may be water. Beyond the source there is some where all the mask's border is white,
+/// as round an island.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaterMask {
     /// Of the source, columns and rows.
@@ -96,8 +97,21 @@ impl WaterMask {
         Coverage::from_fn(size, |x, z| self.is_cell_wet([x, z]))
     }
 
+    /// Whether there is water beyond the source.
+    pub fn goes_on(&self) -> bool {
+        let [columns, rows] = self.size();
+        let is_row_white = |z| (0..columns).all(|x| self.is_white([x, z]));
+        let is_column_white = |x| (0..rows).all(|z| self.is_white([x, z]));
+        [0, rows - 1].into_iter().all(is_row_white)
+            && [0, columns - 1].into_iter().all(is_column_white)
+    }
+
     /// Whether a viewer draws water at a position in samples.
     pub fn reaches(&self, x: f64, z: f64) -> bool {
+        let is_beyond = |at: f64, samples: u32| !(0.0..=samples as f64 - 1.0).contains(&at);
+        if is_beyond(x, self.samples[0]) || is_beyond(z, self.samples[1]) {
+            return self.goes_on();
+        }
         let cell = |sample: f64, axis: usize| {
             let squares = (sample + 0.5) / self.square_samples() as f64 - 0.5;
             let last = self.size()[axis].saturating_sub(2);
@@ -190,8 +204,19 @@ mod tests {
         assert_eq!((cells.width, cells.height), (5, 5));
         assert!(!wet(0, 3) && !wet(3, 3));
         let edge = WaterMask::from_fn([6, 1], 1, |x, _| x == 2);
-        assert!(edge.reaches(90.0, -70.0) && edge.reaches(2.51, 0.0) && !edge.reaches(2.49, 0.0));
-        assert!(!edge.reaches(-1e9, 0.0));
+        assert!(edge.reaches(2.51, 0.0) && edge.reaches(5.0, 0.0) && !edge.reaches(2.49, 0.0));
+        assert!(!edge.reaches(90.0, 0.0) && !edge.reaches(5.0, -1.0));
+    }
+
+    #[test]
+    fn water_goes_on_beyond_the_source_where_it_is_all_round_it() {
+        let island = WaterMask::from_fn([9, 9], 0, |x, z| x.abs_diff(4) > 2 || z.abs_diff(4) > 2);
+        assert!(island.goes_on() && island.reaches(-1e9, 3.0) && island.reaches(4.0, 8.1));
+        assert!(!island.reaches(4.0, 4.0));
+        for open in [(0, 3), (8, 0), (5, 0), (5, 8)] {
+            let coast = WaterMask::from_fn([9, 9], 0, |x, z| (x, z) != open);
+            assert!(!coast.goes_on() && !coast.reaches(-1e9, 3.0), "{open:?}");
+        }
     }
 
     proptest! {
@@ -220,10 +245,17 @@ mod tests {
             let place = |share: f64, samples: u32, cells: u32| {
                 let sample = share * f64::from(samples);
                 let cell = ((sample + 0.5) / f64::from(1u32 << shift) - 0.5).floor();
-                (sample, cell.clamp(0.0, f64::from(cells - 1)) as u32)
+                let is_beyond = sample < 0.0 || sample > f64::from(samples - 1);
+                (sample, cell.clamp(0.0, f64::from(cells - 1)) as u32, is_beyond)
             };
-            let ((x, cx), (z, cz)) = (place(x, width, cells.width), place(z, height, cells.height));
-            prop_assert_eq!(mask.reaches(x, z), cells.is_present(cx, cz));
+            let (x, cx, west_or_east) = place(x, width, cells.width);
+            let (z, cz, north_or_south) = place(z, height, cells.height);
+            let expected = if west_or_east || north_or_south {
+                mask.goes_on()
+            } else {
+                cells.is_present(cx, cz)
+            };
+            prop_assert_eq!(mask.reaches(x, z), expected);
         }
     }
 }
