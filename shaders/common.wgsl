@@ -19,7 +19,7 @@ struct Globals {
     eye_cell: vec2i,
     eye_units: i32,
     // 0: none; 1: a sea with a floor; 2: a flat one without.
-    has_sea: u32,
+    sea: u32,
     eye_rest_m: vec3f,
     sea_m: f32,
     // The last sample of the source; height of the eye; metres over which fog thickens.

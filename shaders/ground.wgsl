@@ -160,7 +160,7 @@ fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> v
     let fine = bumps(place_m, 9.0, pixel_m);
     let patchy = 0.5 * broad + 0.5 * coarse;
     let steep = 1.0 - normal.y;
-    let land_low = select(globals.ground_low_m, max(globals.ground_low_m, globals.sea_m), globals.has_sea != 0u);
+    let land_low = select(globals.ground_low_m, max(globals.ground_low_m, globals.sea_m), globals.sea != 0u);
     let share = (height_m - land_low) / max(globals.ground_high_m - land_low, 1.0) + 0.16 * (patchy - 0.5);
 
     let grass = mix(vec3f(0.125, 0.165, 0.055), vec3f(0.215, 0.215, 0.095), coarse * 0.6 + broad * 0.4);
@@ -177,7 +177,7 @@ fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> v
     let high = globals.ground_high_m - land_low > 600.0;
     let snowed = smoothstep(0.70, 0.80, share - 0.30 * steep);
     color = mix(color, snow, select(0.0, snowed, high));
-    if globals.has_sea != 0u {
+    if globals.sea != 0u {
         let above = height_m - globals.sea_m;
         let sand = mix(vec3f(0.42, 0.36, 0.24), vec3f(0.50, 0.43, 0.30), fine);
         let sandy = (1.0 - smoothstep(2.0, 5.0, above + 3.0 * (coarse - 0.5))) * (1.0 - smoothstep(0.10, 0.22, steep));
@@ -191,11 +191,11 @@ fn ground_color(place_m: vec2f, height_m: f32, normal: vec3f, pixel_m: f32) -> v
 /// Light is lost on its way down into the sea and up again, red first. Where a source has no sea
 /// floor, only a flat sea, what lies below is taken as deep.
 fn sunken(color: vec3f, sample: vec2f, height_m: f32) -> vec3f {
-    if globals.has_sea == 0u || water_at(sample) < 0.5 {
+    if globals.sea == 0u || water_at(sample) < 0.5 {
         return color;
     }
     let below = max(globals.sea_m - height_m, 0.0);
-    let depth = select(below, below * 200.0, globals.has_sea == 2u);
+    let depth = select(below, below * 200.0, globals.sea == 2u);
     return mix(DEEP_WATER, color * exp(-depth * vec3f(0.22, 0.07, 0.05)), exp(-depth * 0.06));
 }
 

@@ -26,7 +26,7 @@ fn fs_sky(pixel: Pixel) -> @location(0) vec4f {
         let nothing = sky(vec3f(direction.x, 0.0, direction.z)) * mix(1.0, 0.45, smoothstep(0.0, 0.5, -direction.y));
         let away = max(globals.eye_height_m - globals.sea_m, 0.0) / max(-direction.y, 1e-6);
         let to = direction * min(away, 1e7);
-        let is_sea = globals.has_sea != 0u && water_under(to.xz) >= 0.5;
+        let is_sea = globals.sea != 0u && water_under(to.xz) >= 0.5;
         color = select(nothing, fogged(DEEP_WATER, to), is_sea);
     }
     return encode(color);

@@ -89,7 +89,7 @@ pub struct Progress {
 pub struct Spools {
     /// The chunks of the world.
     pub chunks: Box<dyn Spool>,
-    /// What is between the steps: three bytes a sample, again for each tile that is taken up again
+    /// What is between the steps: two bytes a sample, again for each tile that is taken up again
     /// and for each level's live thresholds.
     pub scratch: Box<dyn Spool>,
 }
@@ -352,7 +352,8 @@ mod tests {
 
     #[test]
     fn the_stored_error_is_the_error_of_the_mesh() {
-        let source = source(130, 100);
+        // A whole tile of 256 samples among those that the source ends in.
+        let source = source(300, 280);
         let options = CompileOptions {
             patch_cells: 8,
             error: Some(3.0),
@@ -411,12 +412,17 @@ mod tests {
 
     #[test]
     fn live_steps_give_the_meshes_of_raised_thresholds() {
-        for metric in [Metric::Max, Metric::Sum] {
-            let source = source(150, 130);
+        let shore = Some(0.0);
+        for (metric, sea_level_m) in [
+            (Metric::Max, None),
+            (Metric::Max, shore),
+            (Metric::Sum, shore),
+        ] {
+            let source = source(300, 280);
             let base = CompileOptions {
                 metric,
                 patch_cells: 8,
-                sea_level_m: Some(0.0),
+                sea_level_m,
                 error: Some(default_error(metric, &source)),
                 ..Default::default()
             };
@@ -477,7 +483,7 @@ mod tests {
 
     #[test]
     fn the_same_bytes_on_any_number_of_threads() {
-        let source = source(300, 200);
+        let source = source(300, 280);
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)

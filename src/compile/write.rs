@@ -76,13 +76,30 @@ struct Left {
     records: HashMap<PatchKey, PatchRecord>,
 }
 
+impl Left {
+    /// The record of a patch, which is counted.
+    fn take(
+        &mut self,
+        job: &Job,
+        key: PatchKey,
+        halves: [Piece; 2],
+        bounds: [i32; 2],
+        is_absent: bool,
+    ) -> PatchRecord {
+        self.bounds.insert(key, bounds);
+        let rim_edges = halves.iter().map(|half| half.rim_edges).sum();
+        let mut record = record(halves, bounds, job.source.step_m);
+        record.absent = is_absent;
+        self.facts[key.level as usize].count(&record, rim_edges);
+        record
+    }
+}
+
 fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) -> Result<Left> {
     let layout = &job.tiling.layout;
     let rim = rim(job);
-    let window = match job.is_present(place) {
-        true => Some(job.window(place, rim)?),
-        false => None,
-    };
+    let window = job.is_present(place).then(|| job.window(place, rim));
+    let window = window.transpose()?;
     let ground = window
         .as_ref()
         .map(|window| job.ground_of(place, window, rim));
@@ -113,22 +130,17 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
             cover.climb(layout.stride(level), [cells; 2]);
         }
         let keys = job.tiling.patches_of(place, level);
+        let first = keys[0];
         let mut records = Vec::with_capacity(keys.len());
         for &key in &keys {
             let bounds = patch_bounds(job, ground, place, key, &left.bounds);
-            left.bounds.insert(key, bounds);
-            let halves = patches
-                .remove(&key)
-                .expect("every present patch was walked");
-            let rim_edges = halves.iter().map(|half| half.rim_edges).sum();
-            let first = keys[0];
+            let halves = patches.remove(&key);
+            let halves = halves.expect("every present patch was walked");
             let absent = |cover: &Cover| {
                 cover.is_absent(key, [first.x, first.z], layout.lattice_cells(level))
             };
-            let mut record = record(halves, bounds, job.source.step_m);
-            record.absent = cover.as_ref().is_some_and(absent);
-            left.facts[level as usize].count(&record, rim_edges);
-            records.push(record);
+            let is_absent = cover.as_ref().is_some_and(absent);
+            records.push(left.take(job, key, halves, bounds, is_absent));
         }
         if layout.is_global(level) {
             left.records.extend(keys.into_iter().zip(records));
@@ -143,10 +155,11 @@ fn write_tile(job: &Job, meshes: &Meshes, place: IVec2, writer: &WorldWriter) ->
             .add(pack_topology(section, &records).map_err(usage)?)
             .map_err(usage)?;
         let fill = |start: IVec2, stride: usize, row: &mut [i32]| {
-            let heights = from(start).iter().step_by(stride);
-            row.iter_mut()
-                .zip(heights)
-                .for_each(|(to, from)| *to = *from);
+            let heights = from(start);
+            let last = (row.len() - 1) * stride;
+            for (to, from) in row.iter_mut().zip(heights[..=last].iter().step_by(stride)) {
+                *to = *from;
+            }
         };
         add_heights(job, section, fill, writer)?;
         if let Some(cover) = &cover {

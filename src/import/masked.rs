@@ -13,7 +13,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use tiff::decoder::Decoder;
-use tiff::tags::{ByteOrder as Endian, IfdPointer, Tag};
+use tiff::tags::{ByteOrder as Endian, IfdPointer, Tag, Type};
 
 use super::chunks::{Chunks, TiffDecoder};
 use super::geotiff::damaged;
@@ -169,8 +169,11 @@ fn view(input: &Input, order: Endian, directory: IfdPointer) -> io::Result<Input
         return Err(io::ErrorKind::InvalidData.into());
     };
     let value = at + counted + index * entry + 4 + word;
+    let type_at = (index * entry) as usize + 2;
+    let is_long = number(&entries[type_at..type_at + 2]) == u64::from(Type::LONG.to_u16());
     let first = input.with(header, &ordered(at, word as usize));
-    Ok(first.with(value, &ordered(BLACK_IS_ZERO.into(), 2)))
+    let bytes = if is_long { 4 } else { 2 };
+    Ok(first.with(value, &ordered(BLACK_IS_ZERO.into(), bytes)))
 }
 
 impl Bands for Masked {

@@ -212,7 +212,7 @@ impl Ground for StoredGround {
                 .collect()
         }
         let heights = match self.store.read(area)? {
-            Numbers::I16(numbers) => numbers.into_iter().map(i32::from).collect(),
+            Numbers::I16(numbers) => numbers.iter().map(|&number| number.into()).collect(),
             Numbers::I32(numbers) => numbers,
             other => each_kind!(&other, numbers => heights(numbers)),
         };

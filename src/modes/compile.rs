@@ -7,6 +7,8 @@ use crate::compile::{CompileOptions, Progress, Spools, compile_into};
 use crate::error::{Error, Result};
 use crate::files::{self, FileSpool};
 use crate::import::{self, Lint, VoidFill, Warning};
+use crate::source::Source;
+use crate::terrain::detail::DetailMask;
 use crate::terrain::water::water_mask;
 use crate::world::{LevelMeta, Meta, StoredHeights, WaterMask};
 use std::path::{Path, PathBuf};
@@ -31,43 +33,42 @@ fn compile(args: &CompileArgs) -> Result<()> {
         return Err(Error::Usage(text.into()));
     }
     let tiles = import::tiles(&args.inputs)?;
-    let output = args
-        .output
-        .clone()
-        .unwrap_or_else(|| default_output(&args.inputs[0]));
-    if !args.dry_run {
-        let read = tiles
-            .iter()
-            .chain(&args.detail_mask)
-            .chain(&args.water_mask);
-        let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
-        check_may_write(&output, args.force, &read)?;
+    if args.dry_run {
+        return look(args, &tiles);
     }
-    let picture = |path: &Option<PathBuf>| path.as_deref().map(import::load_mask).transpose();
+    let default = || default_output(&args.inputs[0]);
+    let output = args.output.clone().unwrap_or_else(default);
+    let masks = args.detail_mask.iter().chain(&args.water_mask);
+    let read: Vec<&Path> = tiles.iter().chain(masks).map(PathBuf::as_path).collect();
+    check_may_write(&output, args.force, &read)?;
+    let (source, options) = load(args, &tiles, &output)?;
+    write(args, &tiles, &output, &source, &options)
+}
+
+/// What there is to say of the input, alone.
+fn look(args: &CompileArgs, tiles: &[PathBuf]) -> Result<()> {
+    let water = picture(&args.water_mask)?;
+    let options = args.import.options();
+    let mut lint = reading(args, |progress| import::look(tiles, &options, progress))?;
+    let mask = water.map(|picture| water_mask(&picture, lint.size));
+    lint.warnings.extend(no_water(mask.as_ref()));
+    print(&if args.json {
+        serde_json::to_string_pretty(&lint).expect("plain data")
+    } else {
+        as_text(&lint)
+    })
+}
+
+/// Reads all that a world is made of.
+fn load(args: &CompileArgs, tiles: &[PathBuf], output: &Path) -> Result<(Source, CompileOptions)> {
     let detail_mask = picture(&args.detail_mask)?;
     let water = picture(&args.water_mask)?;
     let mut options = args.import.options();
-    let bar = ProgressBar::new("Reading", args.quiet || args.json);
-    let mut tell = |done, total| {
-        bar.set(Progress { done, total });
-        go_on()
-    };
-    let mut progress = import::Progress::new(&mut tell);
-    if args.dry_run {
-        let mut lint = import::look(&tiles, &options, &mut progress)?;
-        bar.finish();
-        let mask = water.map(|picture| water_mask(&picture, lint.size));
-        lint.warnings.extend(no_water(mask.as_ref()));
-        return print(&if args.json {
-            serde_json::to_string_pretty(&lint).expect("plain data")
-        } else {
-            as_text(&lint)
-        });
-    }
     // Where there must be room for the world anyway.
-    options.scratch = Some(files::folder_of(&output).to_owned());
-    let (source, mut lint) = import::load_watched(&tiles, &options, &mut progress)?;
-    bar.finish();
+    options.scratch = Some(files::folder_of(output).to_owned());
+    let (source, mut lint) = reading(args, |progress| {
+        import::load_watched(tiles, &options, progress)
+    })?;
     let mask = water.map(|picture| water_mask(&picture, source.ground.size()));
     let dry = no_water(mask.as_ref());
     let sea_level_m = args.sea_level.or(mask.as_ref().map(|_| 0.0));
@@ -75,7 +76,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
     lint.warnings.extend(dry);
     if !args.quiet {
         for warning in &lint.warnings {
-            log::warn!("{}: {}", names(&tiles), as_line(warning));
+            log::warn!("{}: {}", names(tiles), as_line(warning));
         }
     }
     let options = CompileOptions {
@@ -90,9 +91,39 @@ fn compile(args: &CompileArgs) -> Result<()> {
         live: args.live,
         heights: args.heights,
     };
+    Ok((source, options))
+}
+
+fn picture(path: &Option<PathBuf>) -> Result<Option<DetailMask>> {
+    path.as_deref().map(import::load_mask).transpose()
+}
+
+/// Reads with a bar.
+fn reading<T>(
+    args: &CompileArgs,
+    read: impl FnOnce(&mut import::Progress) -> Result<T>,
+) -> Result<T> {
+    let bar = ProgressBar::new("Reading", args.quiet || args.json);
+    let mut tell = |done, total| {
+        bar.set(Progress { done, total });
+        go_on()
+    };
+    let found = read(&mut import::Progress::new(&mut tell))?;
+    bar.finish();
+    Ok(found)
+}
+
+/// Compiles, and says what came out.
+fn write(
+    args: &CompileArgs,
+    tiles: &[PathBuf],
+    output: &Path,
+    source: &Source,
+    options: &CompileOptions,
+) -> Result<()> {
     let spools = Spools {
-        chunks: Box::new(FileSpool::beside(&output)?),
-        scratch: Box::new(FileSpool::beside(&output)?),
+        chunks: Box::new(FileSpool::beside(output)?),
+        scratch: Box::new(FileSpool::beside(output)?),
     };
     let bar = ProgressBar::new("Compiling", args.quiet || args.json);
     let lines = JsonLines::default();
@@ -103,15 +134,15 @@ fn compile(args: &CompileArgs) -> Result<()> {
         }
         go_on()
     };
-    let compiled = compile_into(spools, &source, &options, &follow);
-    let (writer, meta) = compiled.map_err(|error| about(&tiles, error))?;
+    let compiled = compile_into(spools, source, options, &follow);
+    let (writer, meta) = compiled.map_err(|error| about(tiles, error))?;
     bar.finish();
-    files::write_world(&output, args.force, writer)?;
+    files::write_world(output, args.force, writer)?;
     if args.json {
         return print(&serde_json::json!({ "written": output, "levels": meta.levels }).to_string());
     }
     if !args.quiet {
-        report(&meta, &output);
+        report(&meta, output);
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub struct Globals {
     pub exaggeration: f32,
     pub eye_cell: [i32; 2],
     pub eye_units: i32,
-    pub has_sea: u32,
+    pub sea: u32,
     pub eye_rest_m: [f32; 3],
     pub sea_m: f32,
     pub last_sample: [f32; 2],
@@ -338,7 +338,7 @@ fn globals(frame: &FrameView, water_square: u32) -> Globals {
         exaggeration: exaggeration as f32,
         eye_cell: eye_cell.to_array(),
         eye_units,
-        has_sea: match meta.sea_level_m.is_some() && settings.water {
+        sea: match meta.sea_level_m.is_some() && settings.water {
             false => 0,
             true => 1 + u32::from(frame.sea_floor * step_m > sea_m - FLAT_SEA_M),
         },

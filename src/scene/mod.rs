@@ -333,10 +333,12 @@ fn sea_floor(world: &World, water: Option<&WaterMask>, streamer: &Streamer) -> f
     };
     let places =
         (0..SOUNDINGS).flat_map(|z| (0..SOUNDINGS).map(move |x| [place(0, x), place(1, z)]));
-    places
-        .filter(|&[x, z]| water.reaches(x, z))
+    let wet = places.filter(|&[x, z]| water.reaches(x, z));
+    let floor = wet
         .map(|[x, z]| streamer.ground_height(x, z))
-        .fold(meta.height_range[1] as f64, f64::min)
+        .reduce(f64::min);
+    // No sounding hits a small lake.
+    floor.unwrap_or(meta.height_range[0] as f64)
 }
 
 fn bad_world(world: &World, what: &str) -> Error {

@@ -91,3 +91,32 @@ fn highest(lanes: &[f32; LANES]) -> f32 {
     }
     highest
 }
+
+/// Of rows of samples that are not empty.
+pub(super) fn lowest_and_highest<'a>(rows: impl Iterator<Item = &'a [f32]>) -> [f32; 2] {
+    let (mut low, mut high) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
+    for row in rows {
+        let mut take = |lane: usize, height: f32| {
+            low[lane] = if height < low[lane] {
+                height
+            } else {
+                low[lane]
+            };
+            high[lane] = if height > high[lane] {
+                height
+            } else {
+                high[lane]
+            };
+        };
+        let (eights, rest) = row.as_chunks::<LANES>();
+        for eight in eights {
+            (0..LANES).for_each(|lane| take(lane, eight[lane]));
+        }
+        rest.iter().for_each(|&height| take(0, height));
+    }
+    let [low, high] = [
+        low.into_iter().reduce(f32::min),
+        high.into_iter().reduce(f32::max),
+    ];
+    [low.unwrap_or_default(), high.unwrap_or_default()]
+}

@@ -19,7 +19,8 @@
 use super::triangle::Triangle;
 use glam::{IVec2, ivec2};
 
-/// One more than the coarsest level that has a vertex; 0 when none has.
+/// One more than the coarsest level that has a vertex; 0 when none has. Live thresholds take the
+/// steps of one level for levels.
 pub type Rank = u8;
 
 /// Two triangles that share a hypotenuse, from `middle - arm` to `middle + arm`; their right
@@ -130,25 +131,17 @@ pub fn settle(part: &mut impl Ranked, raised: &mut Raised) {
         if part.settle_fast(diamond, before, raised) {
             continue;
         }
-        let Diamond { middle, arm } = diamond;
-        let rank = part.rank(middle);
-        for apex in [middle + arm.perp(), middle - arm.perp()] {
-            if !part.is_inside(apex) {
+        let rank = part.rank(diamond.middle);
+        for triangle in diamond.triangles() {
+            if !part.is_inside(triangle.c) {
                 continue;
             }
-            if part.rank(apex) < rank {
-                raise(part, apex, rank, raised);
+            if part.rank(triangle.c) < rank {
+                raise(part, triangle.c, rank, raised);
             }
-            // Both halves, their right angles at the middle.
-            let (from, to) = (middle + arm, middle - arm);
-            let (a, b) = if apex == middle + arm.perp() {
-                (from, to)
-            } else {
-                (to, from)
-            };
-            let half = |a, b| Triangle { a, b, c: middle };
-            consider(part, half(apex, a), before, rank, raised);
-            consider(part, half(b, apex), before, rank, raised);
+            for half in triangle.halves() {
+                consider(part, half, before, rank, raised);
+            }
         }
     }
 }

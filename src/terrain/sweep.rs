@@ -258,12 +258,12 @@ fn measure(tile: &mut Tile, heights: &[f32], needs: &mut [Vec<Rank>; 2]) {
     let mut measure = |middle: IVec2, shapes: &[(IVec2, Stencil); 2]| {
         let at = tile.index(middle);
         let most = tile.highest_rank(middle);
-        for (side, (to_apex, shape)) in shapes.iter().enumerate() {
+        for (which, (to_apex, shape)) in shapes.iter().enumerate() {
             if tile.is_inside(middle + to_apex) {
                 let apex = at as isize + tile.step(*to_apex);
                 let error = shape.error(heights, apex as usize);
-                tile.errors.note_at(middle, side == 0, error);
-                needs[side][at] = tile.rules.exceeded(error as f64, most);
+                tile.errors.note_at(middle, which == 0, error);
+                needs[which][at] = tile.rules.exceeded(error as f64, most);
             }
         }
     };
@@ -327,8 +327,9 @@ mod tests {
     use super::super::height_map::HeightMap;
     use super::super::measure::Metric;
     use super::super::rules::Rules;
-    use super::super::tile::Tiling;
+    use super::super::tile::{Ladder, Tiling};
     use super::super::tile_ground::TileGround;
+    use super::super::trees::tile_trees;
     use super::*;
     use crate::world::Layout;
     use proptest::prelude::*;
@@ -359,14 +360,16 @@ mod tests {
         #[test]
         fn sweeps_give_what_the_list_of_raised_vertices_gives(
             power in 2u32..7, patch_power in 2u32..4, seed in 0i32..1000, roughness in 1i32..90,
-            threshold in 0.2f64..30.0, bias in 0u8..3, border: Vec<u8>,
+            threshold in 0.2f64..30.0, bias in 0u8..3, steps in prop::option::of(0u8..3), borders in prop::collection::vec(0u8..4, 0..300),
         ) {
             let side = 1 << power.max(patch_power);
             let patch_cells = 1 << patch_power;
             let layout =
                 Layout::with_levels([2 * side, 2 * side], patch_cells, side, 12, bias).unwrap();
-            let tiling = Tiling::new(layout);
-            let thresholds = (0..layout.levels as i32).map(|k| threshold * 2f64.powi(k));
+            let level = steps.map(|level| level.min(layout.coarsest()));
+            let ladder = level.map_or(Ladder::Levels, |level| Ladder::Steps { level });
+            let tiling = Tiling { ladder, ..Tiling::new(layout) };
+            let thresholds = (0..tiling.top_rank() as i32).map(|k| threshold * 2f64.powi(k));
             let rules = Rules::new(Metric::Max, thresholds.collect(), None);
             let heights = window(tiling.side as u32, seed, roughness);
             let ground = || {
@@ -378,16 +381,27 @@ mod tests {
             // With a list of absent samples, if of none, sweeps do not apply.
             let listed = ground().leave_out(vec![false; heights.heights.len()]);
             prop_assert!(listed.plain_heights().is_none());
+            let inner = tiling.side as usize - 1;
+            let highest = |at: usize| tiling.highest_rank((at as u32 + 1).trailing_zeros());
+            // What neighbours raised, the four borders one behind the other.
+            let raised = |side: usize, less: Rank| -> Vec<Rank> {
+                let there = borders.iter().skip(side * inner).take(inner).enumerate();
+                there.map(|(at, rank)| rank.saturating_sub(less).min(highest(at))).collect()
+            };
             let settled = |ground: &TileGround| {
                 let mut tile = Tile::new(tiling, ivec2(1, 0), &rules, Some(ground));
-                let inner = tiling.side as usize - 1;
-                let highest = |at: usize| tiling.highest_rank((at as u32 + 1).trailing_zeros());
-                let border: Vec<Rank> = (0..inner.min(border.len()))
-                    .map(|at| border[at].min(highest(at)))
-                    .collect();
                 let corner = tiling.corner_rank(tiling.level);
-                tile.start([corner; 4], [&[], &border, &[], &border]);
-                tile.ranks
+                for less in [2, 0] {
+                    let borders: [_; 4] = std::array::from_fn(|side| raised(side, less));
+                    let borders = borders.each_ref().map(|border| &border[..]);
+                    if less > 0 {
+                        tile.start([corner; 4], borders);
+                    } else {
+                        tile.go_on([corner + 1; 4], borders);
+                    }
+                }
+                let trees = (tiling.ladder == Ladder::Levels).then(|| tile_trees(&tile));
+                (tile.ranks, trees)
             };
             prop_assert_eq!(settled(&swept), settled(&listed));
         }

@@ -348,10 +348,8 @@ impl Ranked for Tile<'_> {
             if size == side {
                 self.is_even()
             } else {
-                {
-                    let power = size.trailing_zeros();
-                    ((corner.x ^ corner.y) >> power) & 1 == 0
-                }
+                // Whole squares: the place, halved so often, is odd or even.
+                ((corner.x ^ corner.y) >> size.trailing_zeros()) & 1 == 0
             }
         };
         Some(Diamond::of(middle, even))

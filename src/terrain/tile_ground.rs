@@ -11,7 +11,7 @@
 
 use super::absent::present_runs;
 use super::detail;
-use super::distances::{Heights, LANES, largest_distance};
+use super::distances::{Heights, LANES, largest_distance, lowest_and_highest};
 use super::fine::Kind;
 use super::height_map::HeightMap;
 use super::hierarchy::Rank;
@@ -123,15 +123,12 @@ impl TileGround {
         if corner.cmpgt(end).any() {
             return None;
         }
-        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
-        for z in corner.y..=end.y {
+        let rows = (corner.y..=end.y).map(|z| {
             let start = self.index(ivec2(corner.x, z));
-            for &height in &self.heights[start..=start + (end.x - corner.x) as usize] {
-                low = if height < low { height } else { low };
-                high = if height > high { height } else { high };
-            }
-        }
-        Some([low as i32 + self.base, high as i32 + self.base])
+            &self.heights[start..=start + (end.x - corner.x) as usize]
+        });
+        let ends = lowest_and_highest(rows);
+        Some(ends.map(|height| height as i32 + self.base))
     }
 
     /// The heights above some base where the smallest triangles can be measured the short way.
@@ -323,7 +320,7 @@ impl TileGround {
     }
 
     fn crosses_sea(&self, rules: &Rules, scan: &Scan) -> bool {
-        let sea = (rules.sea.unwrap_or(i32::MIN) - self.base) as f32;
+        let sea = rules.sea.unwrap_or(i32::MIN).saturating_sub(self.base) as f32;
         let mut shore = Shore::default();
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, _| {
@@ -416,5 +413,57 @@ impl Whole for i64 {
 
     fn larger(self, other: Self) -> Self {
         self.max(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Measurer;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Up to heights for which `f32` no longer holds all distances, whatever kernel is taken.
+        #[test]
+        fn certificates_are_exact_at_any_relief(
+            bits in 3u32..24, seed in any::<u32>(), whole: bool, base in -4_000_000i32..4_000_000,
+        ) {
+            let side = 32;
+            let mixed = |i: u32| (i ^ seed).wrapping_mul(2_654_435_761) >> 5;
+            let height = |i: u32| match mixed(i) % 9 {
+                0 => (1 << bits) - 1,
+                1 => 0,
+                _ => (mixed(i + 7) % (1 << bits)) as i32,
+            };
+            let map = HeightMap {
+                width: side + 1,
+                height: side + 1,
+                heights: (0..(side + 1) * (side + 1)).map(|i| base + height(i)).collect(),
+            };
+            let last = IVec2::splat(if whole { 90 } else { side as i32 - 5 });
+            let threshold = (1 << bits) as f64 / 7.3;
+            let rules = Rules::new(Metric::Max, vec![threshold, 2.0 * threshold], None);
+            let ground = TileGround::new(&map, 0, Vec::new(), last, &rules);
+            let measurer = Measurer::new(&map, Metric::Max, None);
+            let mut open: Vec<Triangle> = Triangle::roots(IVec2::ZERO, side as i32, true).into();
+            while let Some(triangle) = open.pop() {
+                let inside = [triangle.a, triangle.b, triangle.c]
+                    .iter()
+                    .all(|corner| corner.cmple(last).all());
+                if inside {
+                    let error = measurer.measure(triangle).error;
+                    prop_assert_eq!(ground.certificate(triangle).error, error, "{:?}", triangle);
+                    if triangle.split_middle().is_some() {
+                        let (need, _) = ground.need(&rules, triangle, 0, 2);
+                        let limits = [threshold, 2.0 * threshold];
+                        let expected = limits.iter().filter(|limit| error > **limit).count();
+                        prop_assert_eq!(need as usize, expected, "{:?}", triangle);
+                    }
+                }
+                if triangle.split_middle().is_some() {
+                    open.extend(triangle.halves());
+                }
+            }
+        }
     }
 }

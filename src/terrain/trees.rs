@@ -38,7 +38,7 @@ impl Piece {
 }
 
 /// What a tile says of its patches.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TileTrees {
     /// Of the tile's level and the finer ones: both halves of each patch.
     pub patches: HashMap<PatchKey, [Piece; 2]>,

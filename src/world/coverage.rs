@@ -87,6 +87,11 @@ impl Coverage {
         self.bits.len()
     }
 
+    /// How many places are present.
+    pub fn count(&self) -> u64 {
+        self.bits.iter().map(|byte| byte.count_ones() as u64).sum()
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         self.bits.clone()
     }

@@ -66,13 +66,13 @@ impl WaterMask {
 
     /// Whether there is no water anywhere.
     pub fn is_black(&self) -> bool {
-        self.white() == 0
+        self.squares.count() == 0
     }
 
     /// White squares of all.
     pub fn share(&self) -> f64 {
         let [width, height] = self.size().map(f64::from);
-        self.white() as f64 / (width * height)
+        self.squares.count() as f64 / (width * height)
     }
 
     /// Of a rectangle of samples: which the mask keeps dry, row by row.
@@ -90,8 +90,8 @@ impl WaterMask {
     }
 
     /// What a viewer draws: cells between the middles of four squares, each with water where one
-    /// of the four is white, so that no shore that lies between two samples is cut off. At least
-    /// one a side.
+    /// of the four is white, so that no shore that lies between two samples is cut off; corners are
+    /// rounded by blending. At least one a side.
     pub fn cells(&self) -> Coverage {
         let size = self.size().map(|squares| (squares - 1).max(1));
         Coverage::from_fn(size, |x, z| self.is_cell_wet([x, z]))
@@ -112,12 +112,18 @@ impl WaterMask {
         if is_beyond(x, self.samples[0]) || is_beyond(z, self.samples[1]) {
             return self.goes_on();
         }
-        let cell = |sample: f64, axis: usize| {
-            let squares = (sample + 0.5) / self.square_samples() as f64 - 0.5;
-            let last = self.size()[axis].saturating_sub(2);
-            squares.clamp(0.0, last as f64) as u32
+        // Between the middles of cells the viewer blends; from a half on it is water.
+        let place = |sample: f64, axis: usize| {
+            let cells = (sample + 0.5) / self.square_samples() as f64 - 1.0;
+            let last = self.size()[axis].saturating_sub(2) as f64;
+            let cells = cells.clamp(0.0, last);
+            let low = cells.floor().min((last - 1.0).max(0.0));
+            (low, (low + 1.0).min(last), cells - low)
         };
-        self.is_cell_wet([cell(x, 0), cell(z, 1)])
+        let (x, z) = (place(x, 0), place(z, 1));
+        let wet = |x: f64, z: f64| self.is_cell_wet([x as u32, z as u32]) as u8 as f64;
+        let row = |z: f64| wet(x.0, z) * (1.0 - x.2) + wet(x.1, z) * x.2;
+        row(z.0) * (1.0 - z.2) + row(z.1) * z.2 >= 0.5
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -139,11 +145,6 @@ impl WaterMask {
         let last = self.size().map(|squares| squares - 1);
         let end = [0, 1].map(|axis| (cell[axis] + 1).min(last[axis]));
         self.squares.any(cell, end)
-    }
-
-    fn white(&self) -> u64 {
-        let bytes = self.squares.encode();
-        bytes.iter().map(|byte| byte.count_ones() as u64).sum()
     }
 }
 
@@ -196,7 +197,9 @@ mod tests {
     #[test]
     fn water_is_drawn_as_far_as_the_middles_of_the_squares_round_it() {
         let mask = WaterMask::from_fn([6, 6], 0, |x, z| (x, z) == (2, 3));
-        assert!(mask.reaches(1.01, 2.01) && mask.reaches(2.99, 3.99));
+        assert!(mask.reaches(1.01, 3.0) && mask.reaches(2.0, 3.99));
+        // Corners are rounded.
+        assert!(mask.reaches(1.3, 2.3) && !mask.reaches(1.01, 2.01));
         assert!(!mask.reaches(0.99, 3.0) && !mask.reaches(3.01, 3.0) && !mask.reaches(2.0, 4.01));
         let cells = mask.cells();
         let wet = |x: u32, z: u32| cells.is_present(x, z);
@@ -237,25 +240,37 @@ mod tests {
         }
 
         #[test]
-        fn drawn_cells_are_where_water_reaches(width in 2u32..20, height in 2u32..20, shift in 0u32..3, seed in any::<u64>(), x in -0.2f64..1.2, z in -0.2f64..1.2) {
+        fn water_reaches_where_the_blended_cells_are_at_least_half_white(
+            width in 2u32..20, height in 2u32..20, shift in 0u32..3, seed in any::<u64>(),
+            x in -0.2f64..1.2, z in -0.2f64..1.2,
+        ) {
             let white = |x: u32, z: u32| (seed ^ u64::from(x * 40 + z)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 == 1;
             let mask = WaterMask::from_fn([width, height], shift, white);
+            let (x, z) = (x * f64::from(width), z * f64::from(height));
+            let is_beyond = |at: f64, samples: u32| at < 0.0 || at > f64::from(samples - 1);
+            // As the shader does: all cells, each with its share.
             let cells = mask.cells();
-            // As the shader finds the nearest cell.
-            let place = |share: f64, samples: u32, cells: u32| {
-                let sample = share * f64::from(samples);
-                let cell = ((sample + 0.5) / f64::from(1u32 << shift) - 0.5).floor();
-                let is_beyond = sample < 0.0 || sample > f64::from(samples - 1);
-                (sample, cell.clamp(0.0, f64::from(cells - 1)) as u32, is_beyond)
+            let share = |sample: f64, cell: i64, cells: u32| {
+                let at = (sample + 0.5) / f64::from(1u32 << shift) - 1.0;
+                let reach = |cell: i64| (1.0 - (at - cell as f64).abs()).max(0.0);
+                match cell {
+                    0 => (-2..=0).map(reach).sum::<f64>(),
+                    last if last + 1 == i64::from(cells) => (last..last + 3).map(reach).sum(),
+                    inner => reach(inner),
+                }
             };
-            let (x, cx, west_or_east) = place(x, width, cells.width);
-            let (z, cz, north_or_south) = place(z, height, cells.height);
-            let expected = if west_or_east || north_or_south {
-                mask.goes_on()
-            } else {
-                cells.is_present(cx, cz)
-            };
-            prop_assert_eq!(mask.reaches(x, z), expected);
+            let mut wet = 0.0;
+            for (cx, cz) in (0..cells.width).flat_map(|x| (0..cells.height).map(move |z| (x, z))) {
+                if cells.is_present(cx, cz) {
+                    let along = if cells.width == 1 { 1.0 } else { share(x, cx.into(), cells.width) };
+                    let down = if cells.height == 1 { 1.0 } else { share(z, cz.into(), cells.height) };
+                    wet += along * down;
+                }
+            }
+            prop_assume!((wet - 0.5).abs() > 1e-9);
+            let expected =
+                if is_beyond(x, width) || is_beyond(z, height) { mask.goes_on() } else { wet > 0.5 };
+            prop_assert_eq!(mask.reaches(x, z), expected, "{}", wet);
         }
     }
 }

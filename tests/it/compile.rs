@@ -1,7 +1,7 @@
 //! `highfell compile` as a script or an impatient user runs it: cores, progress, masks, levels,
 //! Ctrl-C, and what must not change the bytes.
 
-use crate::common::{Home, Outcome, world_bytes};
+use crate::common::{Home, Outcome, data_file, world_bytes};
 use highfell::compile::CompileOptions;
 use highfell::import::{ImportOptions, load_tiles};
 use highfell::world::World;
@@ -290,4 +290,38 @@ fn ctrl_c_ends_a_compile_and_leaves_nothing() {
     );
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(home.names(), before);
+}
+
+#[test]
+fn the_reference_patch_has_the_smallest_meshes() {
+    let Some(path) = data_file("N44W072.hgt") else {
+        return;
+    };
+    let home = Home::new();
+    let path = path.to_str().expect("UTF-8");
+    let cut = [
+        "--crop",
+        "0,0,513,513",
+        "--patch-cells",
+        "512",
+        "--levels",
+        "1",
+    ];
+    for (error, expected) in [
+        ("2", 289_882),
+        ("5", 131_030),
+        ("10", 54_877),
+        ("20", 21_612),
+    ] {
+        let arguments = [
+            "compile", path, "-o", "w.hfw", "--force", "--quiet", "--error", error,
+        ];
+        home.succeed(&[&arguments[..], &cut].concat());
+        assert_eq!(triangles(&home, "w.hfw"), [expected], "at {error} m");
+        let run = home.run(&["inspect", "w.hfw", "--json"]);
+        let facts: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        let reached = facts["levels"][0]["max_error_m"].as_f64().expect("metres");
+        assert!(reached <= error.parse().expect("a number"), "{reached}");
+        home.succeed(&["verify", "w.hfw"]);
+    }
 }

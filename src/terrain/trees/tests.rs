@@ -247,6 +247,40 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Where nothing but the largest distance counts and tiles are whole, sweeps do most.
+    #[test]
+    fn sweeps_find_the_smallest_mesh_and_its_errors(
+        width in 33u32..60, height in 33u32..60, seed in 0i64..1000, error in 0.1f64..60.0,
+        bias in 0u8..3, levels in 1u8..6, powers in (2u32..4, 3u32..6),
+    ) {
+        let map = rough(width, height, seed);
+        let (patch, tile) = (1 << powers.0, 1 << powers.1.max(powers.0));
+        let layout = Layout::with_levels([width - 1, height - 1], patch, tile, levels, bias).unwrap();
+        let thresholds = (0..layout.levels as i32).map(|level| error * 2f64.powi(level)).collect();
+        let rules = Rules::new(Metric::Max, thresholds, None);
+        let grounds = Grounds::new(&map, None, None, layout, &rules);
+        let (tiles, upper) = grounds.settle(&rules);
+        let whole = tiles[0].ground.and_then(|ground| ground.plain_heights());
+        prop_assert!(whole.is_some() || Tiling::new(layout).side > 32);
+        let records = collect(&Tiling::new(layout), &tiles, &upper, &rules);
+        let measurer = Measurer::new(&map, Metric::Max, None);
+        for level in 0..layout.levels {
+            let mesh = mesh_of(&layout, level, &records);
+            prop_assert_eq!(mesh, naive(&map, None, None, None, &layout, &rules, level), "level {}", level);
+            for key in layout.keys(level) {
+                let mut largest = 0.0f64;
+                visit_leaves(&layout, key, &records[&key].trees, |leaf| {
+                    largest = largest.max(measurer.measure(leaf).error);
+                });
+                prop_assert_eq!(records[&key].error_m as f64, largest, "{}", key);
+                prop_assert_eq!(records[&key].exhausted, largest > rules.threshold(level), "{}", key);
+            }
+        }
+    }
+}
+
 #[test]
 fn one_large_tile_agrees_with_many_small_ones() {
     let map = rough(65, 65, 5);
