@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crossbeam_channel::Receiver;
+
 use super::gather::{Findings, Gather};
 use super::mosaic::Mosaic;
 use super::numbers::{Kind, Numbers};
@@ -48,19 +50,20 @@ pub(super) fn one(
     let size = [window.width, window.height];
     let mut store = Store::new(size, raster.head.kind, &options.shelf())?;
     let mut gather = Gather::new(window.width, raster.head.integer);
-    let mut z = 0;
-    raster.samples.read(window, &mut |mut numbers| {
-        declare_void(&mut numbers, options);
-        gather.rows(&numbers)?;
-        let height = numbers.len() as u32 / window.width;
-        let band = Area {
-            z,
-            height,
-            ..store.whole()
-        };
-        z += height;
-        progress.add(numbers.len())?;
-        store.write(band, numbers)
+    std::thread::scope(|scope| {
+        let (send, bands) = crossbeam_channel::bounded(1);
+        let keeper = scope.spawn(|| keep(bands, &mut gather, &mut store));
+        let read = raster.samples.read(window, &mut |mut numbers| {
+            declare_void(&mut numbers, options);
+            progress.add(numbers.len())?;
+            // Nobody takes it when keeping failed, which is then what is told.
+            let stopped = |_| Error::Interrupted;
+            send.send(numbers).map_err(stopped)
+        });
+        drop(send);
+        let kept = keeper.join();
+        kept.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        read
     })?;
     Ok(Ingested {
         head: raster.head,
@@ -68,6 +71,19 @@ pub(super) fn one(
         store,
         found: some_heights(gather.finish(), path)?,
     })
+}
+
+/// Learns from bands of rows and stores them, while the next one is decoded.
+fn keep(bands: Receiver<Numbers>, gather: &mut Gather, store: &mut Store) -> Result<()> {
+    let whole = store.whole();
+    let mut z = 0;
+    for numbers in bands {
+        gather.rows(&numbers)?;
+        let height = numbers.len() as u32 / whole.width;
+        store.write(Area { z, height, ..whole }, numbers)?;
+        z += height;
+    }
+    Ok(())
 }
 
 fn several(

@@ -333,12 +333,37 @@ fn report_exhausted(meta: &Meta) {
     let last = meta.levels.iter().rposition(|level| exhausted(&level));
     if let (Some(first), Some(last)) = (first, last) {
         let suggestion = match meta.metric.as_str() {
-            "max" => format!(" (none would with --error {:.2})", suggested_error(meta)),
+            "max" => format!(
+                " (none would with --error {})",
+                rounded_up(suggested_error(meta))
+            ),
             _ => String::new(),
         };
+        let patches = if patches == 1 {
+            "1 patch".into()
+        } else {
+            format!("{patches} patches")
+        };
+        let levels = if first == last {
+            format!("level {first}")
+        } else {
+            format!("levels {first} to {last}")
+        };
         tell!(
-            "{patches} patches of levels {first} to {last} are rougher than their lattices can follow, so these levels begin further away{suggestion}"
+            "rougher than the lattice can follow: {patches} of {levels}, drawn only from further away than the others would{suggestion}"
         );
+    }
+}
+
+/// A number no smaller with three digits that count.
+fn rounded_up(error: f64) -> f64 {
+    let scale = 10f64.powf(2.0 - error.log10().floor());
+    let rounded = (error * scale).ceil() / scale;
+    // The division may round down.
+    if rounded < error {
+        rounded.next_up()
+    } else {
+        rounded
     }
 }
 
@@ -350,4 +375,21 @@ fn suggested_error(meta: &Meta) -> f64 {
         .enumerate()
         .map(|(level, facts)| facts.max_error_m / 2f64.powi(level as i32));
     by_level.fold(meta.levels[0].threshold, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_suggested_is_enough() {
+        for error in [7.2512, 0.00123456, 10.0, 999.95, 34.375, 1e-9, 123456.7] {
+            let rounded = rounded_up(error);
+            assert!(
+                rounded >= error && rounded <= error * 1.0101,
+                "{rounded} of {error}"
+            );
+        }
+        assert_eq!((rounded_up(7.2512), rounded_up(34.38)), (7.26, 34.4));
+    }
 }

@@ -72,6 +72,10 @@ impl<'a> SurfaceBuilder<'a> {
         let mut polygon = vec![corner(triangle.a), corner(triangle.b), corner(triangle.c)];
         if let Some(last) = self.last {
             polygon = cut(&polygon, last.x, |p| p.x);
+            // What only touches the edge has no area, and must not be cut again.
+            if polygon.len() < 3 {
+                return;
+            }
             polygon = cut(&polygon, last.y, |p| p.y);
         }
         let vertices: Vec<u32> = if polygon.len() < 3 {
@@ -253,6 +257,19 @@ mod tests {
             triangles(|x, z| (x, z) == (0, 0)) + triangles(|x, z| (x, z) == (3, 0)),
             4 * 3
         );
+    }
+
+    #[test]
+    fn no_triangle_is_left_of_what_only_touches_the_edge() {
+        let mut cut_sizes = 0;
+        for (width, depth) in (4..=16).flat_map(|x| (4..=16).map(move |z| (x, z))) {
+            let part = surface([width, depth], false);
+            let is_flat = |[a, b, c]: &[u32; 3]| a == b || b == c || c == a;
+            assert!(!part.triangles.iter().any(is_flat), "{width} x {depth}");
+            assert_eq!(area(&part), (width * 10 * depth * 20) as f64);
+            cut_sizes += !part.triangles.len().is_multiple_of(8) as usize;
+        }
+        assert!(cut_sizes > 50);
     }
 
     #[test]

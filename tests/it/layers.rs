@@ -22,7 +22,8 @@ const RESERVED: [Reserved; 7] = [
     Reserved { words: &["winit", "egui_winit"], places: &["modes/fly/", "overlay/input.rs"] },
     Reserved { words: &["egui", "egui_wgpu", "egui_winit"], places: &["overlay/", "render/painter.rs"] },
     Reserved { words: &["std::fs", "tempfile"], places: &["files.rs", "position.rs", "import/", "modes/"] },
-    Reserved { words: &["std::thread", "crossbeam_channel"], places: &["stream/workers.rs", "scene/mod.rs"] },
+    // A file's next band is decoded while the last one is learnt from and stored.
+    Reserved { words: &["std::thread", "crossbeam_channel"], places: &["stream/workers.rs", "scene/mod.rs", "import/ingest.rs"] },
     // Chunks of a file are decoded on all threads.
     Reserved { words: &["rayon"], places: &["compile/", "modes/", "import/chunks.rs"] },
     Reserved { words: &["clap"], places: &["modes/", "settings.rs"] },
