@@ -98,9 +98,11 @@ impl Job<'_> {
 
     /// The ground of a present tile whose heights and those of a rim are known.
     pub fn ground_of(&self, tile: IVec2, window: &HeightMap, rim: i32) -> Result<TileGround> {
-        let greys = self.greys(tile, self.tiling.side + 1).unwrap_or_default();
+        let side = self.tiling.side;
+        let greys = self.greys(tile, side + 1).unwrap_or_default();
+        let dry = self.rules.dry(tile * side, [side as u32 + 1; 2]);
         let last = self.tiling.last_sample(tile);
-        let ground = TileGround::new(window, rim as u32, greys, last, &self.rules);
+        let ground = TileGround::new(window, rim as u32, greys, dry, last, &self.rules);
         Ok(match self.absent(tile)? {
             Some(absent) => ground.leave_out(absent),
             None => ground,

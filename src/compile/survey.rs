@@ -5,7 +5,7 @@ use super::job::Job;
 use crate::error::Result;
 use crate::source::Area;
 use crate::terrain::height_map::HeightMap;
-use crate::terrain::upper::{Tallies, tally};
+use crate::terrain::upper::{Own, Tallies, tally};
 use glam::{IVec2, ivec2};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -68,6 +68,8 @@ impl CoarseHeights {
     }
 }
 
+const UNPOISONED: &str = "no holder of the lock panics";
+
 /// Goes over all samples once.
 pub fn survey(job: &Job) -> Result<(Tallies, CoarseHeights)> {
     let corners = corner_heights(job)?;
@@ -78,36 +80,32 @@ pub fn survey(job: &Job) -> Result<(Tallies, CoarseHeights)> {
         let absent = job.own_absent(tile)?;
         let greys = job.greys(tile, window.width.max(window.height) as i32);
         let corner = |corner| corners[&corner];
-        let found = tally(
-            &job.tiling,
-            tile,
-            &window,
-            absent.as_deref(),
-            greys.as_deref(),
-            &job.rules,
-            corner,
-            |name| {
-                let tallies = tallies.lock().expect("no holder of the lock panics");
-                tallies.get(&name).copied().unwrap_or_default()
-            },
-        );
+        let own = Own {
+            window: &window,
+            absent: absent.as_deref(),
+            greys: greys.as_deref(),
+        };
+        let known = |name| {
+            let tallies = tallies.lock().expect(UNPOISONED);
+            tallies.get(&name).copied().unwrap_or_default()
+        };
+        let found = tally(&job.tiling, tile, &own, &job.rules, corner, known);
         {
-            let mut tallies = tallies.lock().expect("no holder of the lock panics");
+            let mut tallies = tallies.lock().expect(UNPOISONED);
             for (name, tally) in found {
                 let sum = tallies.entry(name).or_default();
                 *sum = sum.and(tally);
             }
         }
         let origin = tile * job.tiling.side;
-        let mut coarse = coarse.lock().expect("no holder of the lock panics");
+        let mut coarse = coarse.lock().expect(UNPOISONED);
         coarse.take(origin, &window);
         drop(coarse);
         job.finished(tile)
     })?;
-    let unpoisoned = "no holder of the lock panics";
     Ok((
-        tallies.into_inner().expect(unpoisoned),
-        coarse.into_inner().expect(unpoisoned),
+        tallies.into_inner().expect(UNPOISONED),
+        coarse.into_inner().expect(UNPOISONED),
     ))
 }
 

@@ -259,7 +259,7 @@ fn globals_group(
     globals: &wgpu::Buffer,
     mask: &wgpu::TextureView,
 ) -> wgpu::BindGroup {
-    // Beyond the source the mask's edge goes on.
+    // Blends between cells.
     let sampler = gpu.device.create_sampler(&wgpu::SamplerDescriptor {
         label: Some("water mask"),
         mag_filter: wgpu::FilterMode::Linear,

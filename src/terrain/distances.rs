@@ -83,8 +83,9 @@ fn of_rows(heights: &Heights, scan: &Scan, rows: &Rows, limit: f32) -> f32 {
     highest(&lanes)
 }
 
+/// The highest of distances.
 #[inline(always)]
-fn highest(lanes: &[f32; LANES]) -> f32 {
+pub(super) fn highest(lanes: &[f32; LANES]) -> f32 {
     let mut highest = 0.0;
     for &lane in lanes {
         highest = if lane > highest { lane } else { highest };

@@ -8,8 +8,6 @@
 //! Vertices are places in the tile's rows, so that the middle of two is their mean.
 
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise};
-use super::rules::Rules;
-use super::sweep;
 use super::tile::Tile;
 use glam::IVec2;
 
@@ -86,26 +84,6 @@ impl Kind {
     }
 }
 
-/// Draws the conclusions from a raised diamond while sweeps go over the finest ones: nothing of
-/// those, and of an anchor what it closes.
-pub(super) fn settle_swept(tile: &mut Tile, diamond: Diamond, raised: &mut Raised) -> bool {
-    let Diamond { middle, arm } = diamond;
-    let reach = arm.abs();
-    let widest = IVec2::splat(sweep::WIDEST as i32);
-    if reach.cmpgt(widest).any() {
-        return false;
-    }
-    if reach == widest {
-        let rank = tile.rank(middle);
-        for apex in [middle + arm.perp(), middle - arm.perp()] {
-            if tile.is_inside(apex) {
-                raise(tile, apex, rank, raised);
-            }
-        }
-    }
-    true
-}
-
 /// Draws the conclusions from a raised diamond, if it is one of the finest and nothing but the
 /// largest distance counts in the tile.
 pub(super) fn settle_fine(
@@ -149,7 +127,8 @@ pub(super) fn settle_fine(
                 continue;
             }
             let distance = kind.distance(heights, [apex_at, end_at, at], split);
-            let need = need(tile.rules, distance, kind.shift(), rank, most);
+            let error = distance as f64 / (1 << kind.shift()) as f64;
+            let need = tile.rules.exceeded(error, most);
             if need > rank {
                 tile.ranks[split] = need;
                 let middle = (apex + end) / 2;
@@ -159,11 +138,4 @@ pub(super) fn settle_fine(
         }
     }
     true
-}
-
-/// The highest rank whose limit a distance exceeds, if it is above `least`.
-#[inline]
-fn need(rules: &Rules, distance: f32, shift: u32, least: Rank, most: Rank) -> Rank {
-    let exceeded = |rank: &Rank| distance > rules.small_limit(*rank, shift);
-    (least + 1..=most).rev().find(exceeded).unwrap_or(least)
 }

@@ -116,10 +116,9 @@ impl Needs<'_> {
         }
     }
 
-    /// How many limits a distance in quarters of a step exceeds.
+    /// What a distance in quarters of a step needs.
     fn quarters(&self, distance: f32) -> Rank {
-        let exceeded = |rank: &Rank| distance > self.rules.small_limit(*rank, 2);
-        (1..=self.caps[1]).filter(exceeded).count() as Rank
+        self.rules.exceeded(distance as f64 / 4.0, self.caps[1])
     }
 }
 

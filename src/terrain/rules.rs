@@ -2,6 +2,12 @@
 //!
 //! A rule is one small function over a triangle's samples. It must never ask for a split at a
 //! coarse level and not at a finer one, or levels would not nest.
+//!
+//! It is asked in three places: for triangles in a tile (`TileGround::need`), for wider ones, whose
+//! samples are tallied tile by tile (`upper::Tally` and its `need`), and by the reference that
+//! checks and tests go by (`Measurer`). Where a rule holds, the short ways that know the largest
+//! distance only must not be taken: [`Rules::only_largest`] and `TileGround`'s `plain` say where.
+//! The naive twin in `trees/tests.rs` needs it too.
 
 use super::hierarchy::Rank;
 use super::measure::Metric;
@@ -110,15 +116,6 @@ impl Rules {
         dry.filter(|dry| dry.contains(&true)).unwrap_or_default()
     }
 
-    /// The same of a square from whose north-west corner the source's last sample is seen at `last`.
-    pub fn dry_before(&self, last: IVec2, side: u32) -> Vec<bool> {
-        let Some(mask) = &self.water else {
-            return Vec::new();
-        };
-        let samples = IVec2::from(mask.samples().map(|samples| samples as i32));
-        self.dry(samples - 1 - last, [side; 2])
-    }
-
     /// Whether any triangle among rows of samples between the lowest and the highest can cross the
     /// shoreline; `dry` as above.
     pub fn is_coastal<'a>(
@@ -202,13 +199,12 @@ mod tests {
             let mask = WaterMask::from_fn([20, 10], 0, |x, _| x > 4);
             Rules::new(Metric::Max, vec![1.0], sea).with_water(Some(Arc::new(mask)))
         };
-        let square = |rules: &Rules, last| rules.dry_before(last, 3);
-        // The sample at the square's corner is as far from the source's last one.
-        assert!(square(&rules(Some(0.0)), IVec2::new(14, 4)).is_empty());
-        let dry = square(&rules(Some(0.0)), IVec2::new(16, 4));
+        let square = |rules: &Rules, origin| rules.dry(origin, [3; 2]);
+        assert!(square(&rules(Some(0.0)), IVec2::new(5, 5)).is_empty());
+        let dry = square(&rules(Some(0.0)), IVec2::new(3, 5));
         assert_eq!(dry[..3], [true, true, false]);
-        assert!(square(&rules(None), IVec2::new(16, 4)).is_empty());
+        assert!(square(&rules(None), IVec2::new(3, 5)).is_empty());
         let kept = rules(Some(0.0)).with_thresholds(vec![2.0]);
-        assert_eq!(square(&kept, IVec2::new(16, 4)), dry);
+        assert_eq!(square(&kept, IVec2::new(3, 5)), dry);
     }
 }

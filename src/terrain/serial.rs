@@ -9,7 +9,7 @@ use super::hierarchy::Rank;
 use super::rules::Rules;
 use super::tile::{Border, Tile, Tiling};
 use super::tile_ground::TileGround;
-use super::upper::{Tallies, Upper, tally};
+use super::upper::{Own, Tallies, Upper, tally};
 use crate::world::Layout;
 use glam::{IVec2, ivec2};
 use std::collections::HashMap;
@@ -49,7 +49,8 @@ impl Grounds {
             window(map, origin, IVec2::splat(tiling.side + 1), &mut heights);
             let vertices = IVec2::splat(tiling.side + 1);
             let greys_there = greys(place, vertices.x).unwrap_or_default();
-            let ground = TileGround::new(&heights, 0, greys_there, last, rules);
+            let dry = rules.dry(origin, vertices.as_uvec2().to_array());
+            let ground = TileGround::new(&heights, 0, greys_there, dry, last, rules);
             let absent_there = |size| absent.map(|all| part(map, all, origin, size));
             let ground = match absent_there(vertices) {
                 Some(absent) => ground.leave_out(absent),
@@ -64,12 +65,14 @@ impl Grounds {
             let greys = mask.map(|mask| mask.square(origin, own.max_element(), samples));
             let corner = |p: IVec2| map.at((p.x * tiling.side) as i64, (p.y * tiling.side) as i64);
             window(map, origin, own, &mut heights);
-            let (greys, absent) = (greys.as_deref(), absent_there(own));
-            let absent = absent.as_deref();
+            let absent = absent_there(own);
+            let own = Own {
+                window: &heights,
+                absent: absent.as_deref(),
+                greys: greys.as_deref(),
+            };
             let known = |name| tallies.get(&name).copied().unwrap_or_default();
-            let found = tally(
-                &tiling, place, &heights, absent, greys, rules, corner, known,
-            );
+            let found = tally(&tiling, place, &own, rules, corner, known);
             for (name, found) in found {
                 let sum = tallies.entry(name).or_default();
                 *sum = sum.and(found);

@@ -4,7 +4,7 @@
 //! written down once, and measuring is a few rows of eight samples without a branch. The reference
 //! is [`super::scan`], which the rows come from.
 
-use super::distances::LANES;
+use super::distances::{LANES, highest};
 use super::scan::Scan;
 use super::triangle::Triangle;
 use glam::IVec2;
@@ -97,9 +97,7 @@ fn largest(shape: &Stencil, heights: &[f32], plane: f32, slopes: [f32; 2]) -> f3
             planes[lane] += slopes[1];
         }
     }
-    lanes
-        .into_iter()
-        .fold(0.0, |most, lane| if lane > most { lane } else { most })
+    highest(&lanes)
 }
 
 #[cfg(test)]

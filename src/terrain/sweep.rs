@@ -16,10 +16,11 @@
 //! The apexes of edges are the centres of the same step. Swept are the edges of steps 1, 2 and 4
 //! and the centres of steps 1 and 2; the centres of step 4 are the *anchors*: apexes only.
 
-use super::hierarchy::{Diamond, Rank, Ranked};
+use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise};
 use super::needs::Needs;
 use super::stencil::Stencil;
 use super::tile::Tile;
+use super::triangle::Triangle;
 use glam::{IVec2, ivec2};
 use multiversion::multiversion;
 
@@ -151,12 +152,9 @@ impl Sweep {
     }
 
     pub fn anchors(&self) -> impl Iterator<Item = IVec2> + use<> {
-        let places = (WIDEST as i32..self.width as i32).step_by(2 * WIDEST);
-        let row = {
-            let places = places.clone();
-            move |z| places.clone().map(move |x| ivec2(x, z))
-        };
-        places.flat_map(row)
+        let end = self.width as i32;
+        let places = move || (WIDEST as i32..end).step_by(2 * WIDEST);
+        places().flat_map(move |z| places().map(move |x| ivec2(x, z)))
     }
 
     pub fn rank(&self, vertex: IVec2) -> Rank {
@@ -238,6 +236,22 @@ impl Sweep {
         ];
         close(rows.row, middles, rows.masks.edges(z, step))
     }
+}
+
+/// Draws the conclusions from a raised diamond while sweeps go over the finest ones: nothing of
+/// those, and of an anchor what it closes. False of coarser ones.
+pub(super) fn settle_swept(tile: &mut Tile, diamond: Diamond, raised: &mut Raised) -> bool {
+    let reach = diamond.arm.abs();
+    let widest = IVec2::splat(WIDEST as i32);
+    if reach == widest {
+        let rank = tile.rank(diamond.middle);
+        for Triangle { c: apex, .. } in diamond.triangles() {
+            if tile.is_inside(apex) {
+                raise(tile, apex, rank, raised);
+            }
+        }
+    }
+    reach.cmple(widest).all()
 }
 
 /// Measures the triangles that are split at centres of step 2 or edges of step 4, and notes their
@@ -374,7 +388,7 @@ mod tests {
             let heights = window(tiling.side as u32, seed, roughness);
             let ground = || {
                 let last = IVec2::splat(2 * side as i32);
-                TileGround::new(&heights, 0, Vec::new(), last, &rules)
+                TileGround::new(&heights, 0, Vec::new(), Vec::new(), last, &rules)
             };
             let swept = ground();
             prop_assert!(swept.plain_heights().is_some());

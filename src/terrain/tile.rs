@@ -6,10 +6,10 @@
 //!
 //! Positions are samples from the tile's north-west corner.
 
-use super::fine::{settle_fine, settle_swept};
+use super::fine::settle_fine;
 use super::hierarchy::{Diamond, Raised, Rank, Ranked, raise, settle};
 use super::rules::Rules;
-use super::sweep::Sweep;
+use super::sweep::{Sweep, settle_swept};
 use super::tile_ground::TileGround;
 use super::triangle::Triangle;
 use crate::world::live::STEPS;

@@ -5,9 +5,8 @@
 //! only present samples count as errors.
 //!
 //! Positions are samples from the tile's north-west corner. Distances are whole numbers in units
-//! of a height step divided by a power of two. They are computed in the smallest type that holds
-//! them all exactly: in `f32` as long as they stay below 2^24, which is nearly always and fastest,
-//! else in `i64`.
+//! of a height step divided by a power of two: in `f32` where no sample is missing and all stay
+//! below 2^24, which is nearly always and fastest, else in `i64`.
 
 use super::absent::present_runs;
 use super::detail;
@@ -20,7 +19,7 @@ use super::rules::{Rules, Shore};
 use super::scan::{Rows, Scan};
 use super::triangle::Triangle;
 use glam::{IVec2, ivec2};
-use std::ops::{Add, Mul, Range, Sub};
+use std::ops::Range;
 
 /// Bits of a whole number that an `f32` always holds.
 const EXACT_BITS: u32 = 24;
@@ -63,8 +62,16 @@ pub struct Certificate {
 impl TileGround {
     /// `window` holds the heights of all vertices of the tile and of a rim round them; `last` is the
     /// last sample of the source towards the south-east, seen from the tile. Heights differ by less
-    /// than 2^24. `greys` are a detail mask's at all vertices, or empty.
-    pub fn new(window: &HeightMap, rim: u32, greys: Vec<u8>, last: IVec2, rules: &Rules) -> Self {
+    /// than 2^24. `greys` are a detail mask's at all vertices, or empty; `dry` says which of them a
+    /// water mask keeps dry, empty where none is.
+    pub fn new(
+        window: &HeightMap,
+        rim: u32,
+        greys: Vec<u8>,
+        dry: Vec<bool>,
+        last: IVec2,
+        rules: &Rules,
+    ) -> Self {
         let width = (window.width - 2 * rim) as usize;
         let rows = window.heights.chunks_exact(window.width as usize);
         let rows = rows.skip(rim as usize).take(width);
@@ -76,7 +83,6 @@ impl TileGround {
         // A distance is at most the range, a step of a plane beyond its end twice that.
         let bits = u32::BITS - (high - low).leading_zeros() + 1;
         let exact_shift = EXACT_BITS.saturating_sub(bits);
-        let dry = rules.dry_before(last, width as u32);
         let coastal = rules.is_coastal(rows.clone(), (low, high), &dry);
         let side = width as i32 - 1;
         let greys = if greys.iter().any(|&grey| grey > 0) {
@@ -266,57 +272,38 @@ impl TileGround {
 
     /// The largest distance; may stop above the limit.
     fn largest(&self, scan: &Scan, limit: i64) -> i64 {
-        if scan.shift <= self.exact_shift {
+        if self.complete && scan.shift <= self.exact_shift {
+            let heights = Heights {
+                heights: &self.heights,
+                width: self.width,
+            };
             let limit = limit.min(1 << EXACT_BITS) as f32;
-            if self.complete {
-                let heights = Heights {
-                    heights: &self.heights,
-                    width: self.width,
-                };
-                return largest_distance(&heights, scan, limit) as i64;
-            }
-            self.largest_in::<f32>(scan, limit) as i64
-        } else {
-            self.largest_in::<i64>(scan, limit)
+            return largest_distance(&heights, scan, limit) as i64;
         }
-    }
-
-    /// Where samples are missing, or in numbers that hold more.
-    fn largest_in<N: Whole>(&self, scan: &Scan, limit: N) -> N {
-        let (slope, unit) = (N::of(scan.slope_x), N::of(1 << scan.shift));
-        let mut largest = N::of(0);
-        for rows in scan.rows.into_iter().flatten() {
-            self.visit(scan, rows, |row, start| {
-                let mut plane = N::of(start);
-                for &height in &self.heights[row] {
-                    largest = (plane - N::from(height) * unit).distance().larger(largest);
-                    plane = plane + slope;
-                }
-                largest <= limit
-            });
-            if largest > limit {
-                break;
-            }
-        }
-        largest
+        self.gather(scan, limit, i64::max)
     }
 
     /// The sum of all distances; may stop above the limit.
     fn sum(&self, scan: &Scan, limit: i64) -> i64 {
-        let mut sum = 0;
+        self.gather(scan, limit, |sum, distance| sum + distance)
+    }
+
+    /// All distances one by one, wherever samples are missing; may stop above the limit.
+    fn gather(&self, scan: &Scan, limit: i64, add: impl Fn(i64, i64) -> i64) -> i64 {
+        let mut found = 0;
         for rows in scan.rows.into_iter().flatten() {
             self.visit(scan, rows, |row, mut plane| {
                 for &height in &self.heights[row] {
-                    sum += (plane - ((height as i64) << scan.shift)).abs();
+                    found = add(found, (plane - ((height as i64) << scan.shift)).abs());
                     plane += scan.slope_x;
                 }
-                sum <= limit
+                found <= limit
             });
-            if sum > limit {
+            if found > limit {
                 break;
             }
         }
-        sum
+        found
     }
 
     fn crosses_sea(&self, rules: &Rules, scan: &Scan) -> bool {
@@ -372,50 +359,6 @@ impl TileGround {
     }
 }
 
-/// The whole numbers that distances are computed in.
-trait Whole: Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    fn of(value: i64) -> Self;
-    fn from(height: f32) -> Self;
-    fn distance(self) -> Self;
-    fn larger(self, other: Self) -> Self;
-}
-
-impl Whole for f32 {
-    fn of(value: i64) -> Self {
-        value as f32
-    }
-
-    fn from(height: f32) -> Self {
-        height
-    }
-
-    fn distance(self) -> Self {
-        self.abs()
-    }
-
-    fn larger(self, other: Self) -> Self {
-        if other > self { other } else { self }
-    }
-}
-
-impl Whole for i64 {
-    fn of(value: i64) -> Self {
-        value
-    }
-
-    fn from(height: f32) -> Self {
-        height as i64
-    }
-
-    fn distance(self) -> Self {
-        self.abs()
-    }
-
-    fn larger(self, other: Self) -> Self {
-        self.max(other)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::measure::Measurer;
@@ -443,7 +386,7 @@ mod tests {
             let last = IVec2::splat(if whole { 90 } else { side as i32 - 5 });
             let threshold = (1 << bits) as f64 / 7.3;
             let rules = Rules::new(Metric::Max, vec![threshold, 2.0 * threshold], None);
-            let ground = TileGround::new(&map, 0, Vec::new(), last, &rules);
+            let ground = TileGround::new(&map, 0, Vec::new(), Vec::new(), last, &rules);
             let measurer = Measurer::new(&map, Metric::Max, None);
             let mut open: Vec<Triangle> = Triangle::roots(IVec2::ZERO, side as i32, true).into();
             while let Some(triangle) = open.pop() {

@@ -101,23 +101,33 @@ fn ancestors(tiling: &Tiling, root: Triangle) -> Vec<Triangle> {
     chain
 }
 
-/// Measures the samples of a tile against triangles wider than it. `window` starts at the tile's
-/// north-west corner and holds samples of the source only, one row and column less than the tile's
-/// vertices where the source goes on; `absent` says which of them are kept voids; `greys` of a
-/// detail mask lie in a square as wide as the window's longer side; `corner` gives the height at a
+/// A tile's own samples, and what is said of each.
+pub struct Own<'a> {
+    /// Starts at the tile's north-west corner and holds samples of the source only, one row and
+    /// column less than the tile's vertices where the source goes on.
+    pub window: &'a HeightMap,
+    /// Which of them are kept voids.
+    pub absent: Option<&'a [bool]>,
+    /// A detail mask's, in a square as wide as the window's longer side.
+    pub greys: Option<&'a [u8]>,
+}
+
+/// Measures the samples of a tile against triangles wider than it. `corner` gives the height at a
 /// tile corner. `known` is what other tiles' samples said so far: what cannot be larger than that
 /// may be left out.
-#[allow(clippy::too_many_arguments)]
 pub fn tally(
     tiling: &Tiling,
     tile: IVec2,
-    window: &HeightMap,
-    absent: Option<&[bool]>,
-    greys: Option<&[u8]>,
+    own: &Own,
     rules: &Rules,
     corner: impl Fn(IVec2) -> i32,
     known: impl Fn([IVec2; 3]) -> Tally,
 ) -> Tallies {
+    let Own {
+        window,
+        absent,
+        greys,
+    } = *own;
     let side = tiling.side;
     let blocks =
         (rules.only_largest() && absent.is_none()).then(|| Blocks::new(window, tile * side));

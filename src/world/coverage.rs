@@ -59,10 +59,16 @@ impl Coverage {
         (0..height).any(|z| (0..width).any(|x| !self.is_present(x, z)))
     }
 
-    /// The cells between samples: each is present where one of its corners is.
+    /// Whether anything is present in the square of four places from one on, as far as there are.
+    pub fn any_of_four(&self, first: [u32; 2]) -> bool {
+        let last = [self.width - 1, self.height - 1];
+        self.any(first, [0, 1].map(|axis| (first[axis] + 1).min(last[axis])))
+    }
+
+    /// The cells between samples, at least one a side: each is present where one of its corners is.
     pub fn cells(&self) -> Coverage {
-        let size = [self.width - 1, self.height - 1];
-        Coverage::from_fn(size, |x, z| self.any([x, z], [x + 1, z + 1]))
+        let size = [self.width, self.height].map(|samples| (samples - 1).max(1));
+        Coverage::from_fn(size, |x, z| self.any_of_four([x, z]))
     }
 
     /// The same in a rectangle of another size.
@@ -74,12 +80,7 @@ impl Coverage {
 
     /// So many cells, twice as wide: each is present where one of the four under it is.
     pub fn halved(&self, size: [u32; 2]) -> Coverage {
-        let last = [self.width - 1, self.height - 1];
-        Coverage::from_fn(size, |x, z| {
-            let first = [2 * x, 2 * z];
-            let end = [(2 * x + 1).min(last[0]), (2 * z + 1).min(last[1])];
-            self.any(first, end)
-        })
+        Coverage::from_fn(size, |x, z| self.any_of_four([2 * x, 2 * z]))
     }
 
     /// Bytes in memory.

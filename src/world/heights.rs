@@ -18,6 +18,7 @@ pub struct HeightGrid {
 
 impl HeightGrid {
     /// Fills a rectangle from a function of lattice positions.
+    #[cfg(test)]
     pub fn from_fn(rect: LatticeRect, height: impl Fn(i32, i32) -> i32) -> Self {
         let mut heights = Vec::with_capacity(rect.len());
         for z in rect.z0..rect.z0 + rect.height as i32 {

@@ -93,8 +93,7 @@ impl WaterMask {
     /// of the four is white, so that no shore that lies between two samples is cut off; corners are
     /// rounded by blending. At least one a side.
     pub fn cells(&self) -> Coverage {
-        let size = self.size().map(|squares| (squares - 1).max(1));
-        Coverage::from_fn(size, |x, z| self.is_cell_wet([x, z]))
+        self.squares.cells()
     }
 
     /// Whether there is water beyond the source.
@@ -121,7 +120,7 @@ impl WaterMask {
             (low, (low + 1.0).min(last), cells - low)
         };
         let (x, z) = (place(x, 0), place(z, 1));
-        let wet = |x: f64, z: f64| self.is_cell_wet([x as u32, z as u32]) as u8 as f64;
+        let wet = |x: f64, z: f64| self.squares.any_of_four([x as u32, z as u32]) as u8 as f64;
         let row = |z: f64| wet(x.0, z) * (1.0 - x.2) + wet(x.1, z) * x.2;
         row(z.0) * (1.0 - z.2) + row(z.1) * z.2 >= 0.5
     }
@@ -139,12 +138,6 @@ impl WaterMask {
             shift,
             squares: Coverage::decode(bytes, size)?,
         })
-    }
-
-    fn is_cell_wet(&self, cell: [u32; 2]) -> bool {
-        let last = self.size().map(|squares| squares - 1);
-        let end = [0, 1].map(|axis| (cell[axis] + 1).min(last[axis]));
-        self.squares.any(cell, end)
     }
 }
 

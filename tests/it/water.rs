@@ -227,9 +227,7 @@ fn save(home: &Home, name: &str, picture: GrayImage) {
 
 fn compile(home: &Home, flags: &[&str]) -> Outcome {
     let arguments = ["compile", "polder.r32", "--spacing", "10", "--error", "5"];
-    let run = home.run(&[&arguments[..], flags].concat());
-    assert_eq!(run.code, Some(0), "{run:?}");
-    run
+    home.succeed(&[&arguments[..], flags].concat())
 }
 
 fn json(home: &Home, arguments: &[&str]) -> Value {
@@ -310,8 +308,7 @@ fn masks_go_with_all_that_a_world_can_store() {
             "--water-mask",
             "mask.png",
         ];
-        let run = home.run(&verify);
-        assert_eq!(run.code, Some(0), "{flags:?}: {run:?}");
+        home.succeed(&verify);
     }
 }
 
@@ -334,8 +331,7 @@ fn a_wide_source_has_a_mask_of_wider_squares() {
         "-o",
         "wide.hfw",
     ];
-    let run = home.run(&[&["compile"], &input[..], &flags].concat());
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&[&["compile"], &input[..], &flags].concat());
     let mask = &json(&home, &["inspect", "wide.hfw", "--json"])["water_mask"];
     assert_eq!(
         (&mask["size"], &mask["square_samples"]),
@@ -343,8 +339,7 @@ fn a_wide_source_has_a_mask_of_wider_squares() {
     );
     assert_eq!(mask["share"], 3.0 / 2500.0);
     let verify = ["verify", "wide.hfw", "--water-mask", "mask.png"];
-    let run = home.run(&verify);
-    assert_eq!(run.code, Some(0), "{run:?}");
+    home.succeed(&verify);
 }
 
 #[test]
@@ -491,8 +486,7 @@ fn the_dead_sea_lies_alone_in_its_basin() {
             "lake.hfw",
             "--force",
         ];
-        let run = home.run(&[&["compile"], &input[..], &flags].concat());
-        assert_eq!(run.code, Some(0), "{run:?}");
+        home.succeed(&[&["compile"], &input[..], &flags].concat());
         let verify = [
             "verify",
             "lake.hfw",
@@ -503,7 +497,6 @@ fn the_dead_sea_lies_alone_in_its_basin() {
             "--source",
             &path,
         ];
-        let run = home.run(&verify);
-        assert_eq!(run.code, Some(0), "{run:?}");
+        home.succeed(&verify);
     }
 }
