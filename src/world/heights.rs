@@ -70,9 +70,20 @@ pub fn encode(mut grid: HeightGrid, refines: bool) -> Vec<u8> {
             height
         });
     }
-    let config = pco::ChunkConfig::default();
-    pco::standalone::simple_compress(&residuals, &config)
-        .expect("the default configuration is valid")
+    let mut config = pco::ChunkConfig::default().with_mode_spec(pco::ModeSpec::Classic);
+    if !follow_each_other(&residuals) {
+        config = config.with_delta_spec(pco::DeltaSpec::NoOp);
+    }
+    pco::standalone::simple_compress(&residuals, &config).expect("the configuration is valid")
+}
+
+/// Whether numbers are at least somewhat like those before them, so that it is worth trying what
+/// the differences between them cost.
+fn follow_each_other(numbers: &[i32]) -> bool {
+    let size = |number: i32| u64::from(number.unsigned_abs());
+    let sizes: u64 = numbers.iter().map(|&number| size(number)).sum();
+    let steps = numbers.windows(2).map(|pair| size(pair[1].wrapping_sub(pair[0])));
+    steps.sum::<u64>() <= sizes + sizes / 4
 }
 
 /// Decodes what [`encode`] made for this rectangle and this coarser grid.
