@@ -4,6 +4,7 @@
 //! scripts read the same counters.
 
 use crate::terrain::lod::{LodSettings, Range};
+use crate::terrain::mesh::Mesher;
 use crate::world::PatchKey;
 use serde::Serialize;
 
@@ -32,6 +33,26 @@ impl View {
             View::Wireframe => "wireframe",
             View::Level => "levels",
             View::Hole => "hole check",
+        }
+    }
+}
+
+/// What a scene is opened with and keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    pub mesher: Mesher,
+    /// Samples a pixel: 1 or 4.
+    pub msaa: u32,
+    /// Many draws in one call, where the adapter can.
+    pub multi_draw: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            mesher: Mesher::Static,
+            msaa: 1,
+            multi_draw: true,
         }
     }
 }

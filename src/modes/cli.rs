@@ -1,13 +1,14 @@
 //! The flags of every verb.
 
 use super::values::{Pair, RawSize, Size};
-use super::values::{exaggeration, finite, not_negative, patch_cells, positive, raw_size};
+use super::values::{exaggeration, finite, msaa, not_negative, patch_cells, positive, raw_size};
 use super::values::{spacing, whole, within};
 use crate::import::{self, ByteOrder, Crop, Encoding, ImportOptions, VoidFill};
 use crate::render::AdapterChoice;
 use crate::settings::View;
 use crate::terrain::camera::CameraArg;
 use crate::terrain::measure::Metric;
+use crate::terrain::mesh::Mesher;
 use crate::world::{PatchKey, StoredHeights};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -87,6 +88,16 @@ pub struct ViewArgs {
     /// Kilometres over which the air thickens; by default 60, or one and a half worlds
     #[arg(long, value_name = "KM", value_parser = positive)]
     pub fog_km: Option<f64>,
+    /// Which triangles are drawn: the compiled trees (static), or every patch's whole lattice, for
+    /// comparison (grid)
+    #[arg(long, value_name = "static|grid", default_value = "static")]
+    pub mesher: Mesher,
+    /// Samples a pixel, 1 or 4; by default 4 in a window, 1 in pictures
+    #[arg(long, value_name = "SAMPLES", allow_hyphen_values = true, value_parser = msaa)]
+    pub msaa: Option<u8>,
+    /// Draw patches one by one, though the adapter draws many in one call
+    #[arg(long)]
+    pub plain_draws: bool,
     /// Leave out the sea
     #[arg(long)]
     pub no_water: bool,

@@ -26,7 +26,7 @@ mod sections;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::render::gpu;
-use crate::settings::Settings;
+use crate::settings::{Settings, Setup};
 use crate::terrain::camera::{CameraArg, Pose};
 use crate::world::water::surface_m;
 use crate::world::{Meta, World};
@@ -116,6 +116,15 @@ pub fn settings(args: &ViewArgs, meta: &Meta) -> Settings {
     settings.skirts = !args.no_skirts;
     settings.hidden_patch = args.hide_patch;
     settings
+}
+
+/// What the flags ask a scene to be opened with; `msaa` where they do not say.
+pub fn setup(args: &ViewArgs, msaa: u32) -> Setup {
+    Setup {
+        mesher: args.mesher,
+        msaa: args.msaa.map_or(msaa, u32::from),
+        multi_draw: !args.plain_draws,
+    }
 }
 
 /// A first look at a world: over the land at its summit, from the side of the middle.

@@ -1,7 +1,7 @@
 //! `highfell shot`: one picture, drawn by the same frame function as the window's.
 
 use super::cli::ShotArgs;
-use super::{check_may_write, first_pose, open_shared, settings};
+use super::{check_may_write, first_pose, open_shared, settings, setup};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::render::{Gpu, Picture};
@@ -19,7 +19,7 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     let gpu = Gpu::open(&args.view_args.adapter)?;
     let settings = settings(&args.view_args, &world.meta);
     let pose = first_pose(args.camera.as_ref(), &world, settings.lod.exaggeration)?;
-    let mut scene = Scene::for_pictures(&gpu, world)?;
+    let mut scene = Scene::for_pictures(&gpu, world, &setup(&args.view_args, 1))?;
     let timeout = Duration::try_from_secs_f64(args.settle_timeout).unwrap_or(Duration::MAX);
     let size = args.size.0;
     scene.settle(&gpu, &pose, &settings, size, timeout)?;

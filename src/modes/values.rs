@@ -114,3 +114,11 @@ pub fn patch_cells(text: &str) -> Result<u32, String> {
         .filter(|cells| cells.is_power_of_two())
         .ok_or_else(|| format!("'{text}' is not a power of two from 4 to 512"))
 }
+
+/// Samples a pixel.
+pub fn msaa(text: &str) -> Result<u8, String> {
+    whole::<u8, 1, 4>(text)
+        .ok()
+        .filter(|&samples| samples == 1 || samples == 4)
+        .ok_or_else(|| format!("'{text}' is neither 1 nor 4"))
+}

@@ -27,6 +27,9 @@ impl std::str::FromStr for AdapterChoice {
     }
 }
 
+/// What one call for many draws takes.
+const MULTI_DRAW: wgpu::Features = wgpu::Features::INDIRECT_FIRST_INSTANCE;
+
 /// An open device.
 pub struct Gpu {
     pub(super) device: wgpu::Device,
@@ -84,6 +87,13 @@ impl Gpu {
         })
     }
 
+    /// Whether one call draws many things.
+    pub(super) fn draws_many(&self) -> bool {
+        let flags = self.adapter.get_downlevel_capabilities().flags;
+        self.device.features().contains(MULTI_DRAW)
+            && flags.contains(wgpu::DownlevelFlags::INDIRECT_EXECUTION)
+    }
+
     fn open_adapter(adapter: wgpu::Adapter) -> Result<Self> {
         let limits = adapter.limits();
         let required_limits = wgpu::Limits {
@@ -94,6 +104,7 @@ impl Gpu {
         };
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("highfell"),
+            required_features: adapter.features() & MULTI_DRAW,
             required_limits,
             ..Default::default()
         };

@@ -1,21 +1,23 @@
-//! The ground: patches in fixed arenas, one draw each.
+//! The ground: patches in fixed arenas.
 //!
 //! A patch's vertices, indices and normals are written once, when it is uploaded. A frame writes
-//! one instance of [`PatchInstance`] for each patch it draws and nothing else.
+//! one [`PatchInstance`] and one draw for each patch it draws and nothing else.
 //!
 //! Where voids are kept, a second atlas beside the normals' says which cells have ground; only
 //! patches that lack some are drawn by the pipelines that read it.
 
+mod commands;
 mod pipelines;
 
 use super::arena::Arena;
 use super::gpu::Gpu;
-use super::target::create_texture;
+use super::target::{TargetFormat, create_texture};
 use crate::settings::View;
 use crate::terrain::mesh::{PatchMesh, PatchVertex};
 use crate::terrain::normals;
 use crate::world::{Coverage, Layout, Meta, PatchKey};
 use bytemuck::{Pod, Zeroable};
+use commands::Commands;
 use std::collections::HashMap;
 
 /// As much as every adapter can bind at once.
@@ -65,6 +67,7 @@ pub enum Cut {
 pub struct GroundCounts {
     pub triangles: u64,
     pub skirt_triangles: u64,
+    /// Calls: one a pipeline, or one a patch.
     pub draws: u64,
 }
 
@@ -75,6 +78,9 @@ pub struct Ground {
     indices: wgpu::Buffer,
     atlas: wgpu::Texture,
     instances: wgpu::Buffer,
+    /// The draws, where one call takes many.
+    commands: wgpu::Buffer,
+    multi_draw: bool,
     bind_group: wgpu::BindGroup,
     /// Which cells have ground, where the normals' atlas has their north-west corners; a single
     /// texel where no voids are kept.
@@ -102,34 +108,26 @@ impl Ground {
     pub(super) fn new(
         gpu: &Gpu,
         globals: &wgpu::BindGroupLayout,
-        format: wgpu::TextureFormat,
+        format: TargetFormat,
         meta: &Meta,
+        multi_draw: bool,
     ) -> Self {
         let (layout, has_voids) = (meta.layout, meta.kept_voids > 0);
-        let buffer = |label, size, usage| {
-            gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some(label),
-                size,
-                usage: usage | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
-        };
         let storage = wgpu::BufferUsages::STORAGE;
-        let vertices = buffer(
+        let vertices = create_buffer(
+            gpu,
             "patch vertices",
             VERTEX_BYTES,
             storage | wgpu::BufferUsages::VERTEX,
         );
-        let indices = buffer(
+        let indices = create_buffer(
+            gpu,
             "patch indices",
             INDEX_BYTES,
             storage | wgpu::BufferUsages::INDEX,
         );
-        let instances = buffer(
-            "patch instances",
-            instance_bytes(1024),
-            wgpu::BufferUsages::VERTEX,
-        );
+        let instances = create_buffer(gpu, "instances", 1 << 16, wgpu::BufferUsages::VERTEX);
+        let commands = create_buffer(gpu, "draws", 1 << 14, wgpu::BufferUsages::INDIRECT);
         let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
         let atlas = create_texture(
             gpu,
@@ -166,6 +164,8 @@ impl Ground {
             atlas,
             coverage,
             instances,
+            commands,
+            multi_draw: multi_draw && gpu.draws_many(),
             bind_group,
         }
     }
@@ -247,13 +247,20 @@ impl Ground {
         view: View,
         draws: &[DrawPatch],
     ) -> GroundCounts {
-        let instances: Vec<PatchInstance> = draws
-            .iter()
-            .filter_map(|draw| self.instance(draw))
-            .collect();
-        self.write_instances(gpu, &instances);
-        pass.set_bind_group(1, &self.bind_group, &[]);
+        let mut instances = Vec::with_capacity(draws.len());
+        let mut commands = Commands::default();
+        for draw in draws {
+            if let Some(patch) = self.patches.get(&draw.key) {
+                instances.push(self.instance(draw, patch));
+                commands.add(draw, patch);
+            }
+        }
         let pulled = view == View::Wireframe;
+        write(gpu, &mut self.instances, bytemuck::cast_slice(&instances));
+        if self.multi_draw {
+            write(gpu, &mut self.commands, &commands.bytes(pulled));
+        }
+        pass.set_bind_group(1, &self.bind_group, &[]);
         if pulled {
             pass.set_vertex_buffer(0, self.instances.slice(..));
         } else {
@@ -261,56 +268,25 @@ impl Ground {
             pass.set_vertex_buffer(1, self.instances.slice(..));
             pass.set_index_buffer(self.indices.slice(..), wgpu::IndexFormat::Uint16);
         }
-        let mut counts = GroundCounts::default();
-        let mut last_cut = None;
-        for (number, draw) in draws
-            .iter()
-            .filter(|draw| self.patches.contains_key(&draw.key))
-            .enumerate()
-        {
-            if last_cut != Some(draw.cut) {
-                pass.set_pipeline(&self.pipelines[&(view, draw.cut)]);
-                last_cut = Some(draw.cut);
-            }
-            let patch = self.patches[&draw.key];
-            let indices = if draw.skirt_m > 0.0 {
-                patch.indices
+        let mut counts = commands.counts;
+        for (cut, group) in &commands.groups {
+            pass.set_pipeline(&self.pipelines[&(view, *cut)]);
+            if self.multi_draw {
+                Commands::draw_at_once(pass, &self.commands, group, pulled);
+                counts.draws += 1;
             } else {
-                patch.ground_indices
-            };
-            let instance = number as u32..number as u32 + 1;
-            if pulled {
-                pass.draw(0..indices, instance);
-            } else {
-                let first = patch.first_word * 2;
-                pass.draw_indexed(first..first + indices, patch.first_vertex as i32, instance);
+                commands.draw_each(pass, group, pulled);
+                counts.draws += u64::from(group.end - group.start);
             }
-            counts.draws += 1;
-            counts.triangles += patch.ground_indices as u64 / 3;
-            counts.skirt_triangles += (indices - patch.ground_indices) as u64 / 3;
         }
         counts
     }
 
-    fn write_instances(&mut self, gpu: &Gpu, instances: &[PatchInstance]) {
-        if self.instances.size() < instance_bytes(instances.len()) {
-            self.instances = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("patch instances"),
-                size: instance_bytes(instances.len().next_power_of_two()),
-                usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            });
-        }
-        let bytes = bytemuck::cast_slice(instances);
-        gpu.queue.write_buffer(&self.instances, 0, bytes);
-    }
-
-    fn instance(&self, draw: &DrawPatch) -> Option<PatchInstance> {
-        let patch = self.patches.get(&draw.key)?;
+    fn instance(&self, draw: &DrawPatch, patch: &Resident) -> PatchInstance {
         let length = draw.morph_to_m - draw.morph_from_m;
         let per_metre = if length > 0.0 { 1.0 / length } else { 0.0 };
         let (x, z) = self.texel_corner(patch.texel_slot);
-        Some(PatchInstance {
+        PatchInstance {
             origin: draw.origin,
             stride: self.layout.stride(draw.key.level) as i32,
             level: draw.key.level as u32,
@@ -318,7 +294,7 @@ impl Ground {
             texel: [x, z],
             first_index: patch.first_word * 2,
             first_vertex: patch.first_vertex,
-        })
+        }
     }
 
     /// Takes one slot of each kind, or none at all.
@@ -385,8 +361,23 @@ fn coverage_texels(cells: &Coverage) -> Vec<u8> {
     rows.map(|(x, z)| u8::from(at(x, z))).collect()
 }
 
-fn instance_bytes(count: usize) -> u64 {
-    (count.max(1) * size_of::<PatchInstance>()) as u64
+fn create_buffer(gpu: &Gpu, label: &str, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some(label),
+        size,
+        usage: usage | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+/// Writes a frame's data; a buffer that is too small grows.
+fn write(gpu: &Gpu, buffer: &mut wgpu::Buffer, bytes: &[u8]) {
+    let needed = bytes.len() as u64;
+    if buffer.size() < needed {
+        let usage = buffer.usage();
+        *buffer = create_buffer(gpu, "frame", needed.next_power_of_two(), usage);
+    }
+    gpu.queue.write_buffer(buffer, 0, bytes);
 }
 
 /// Vertices and index words of the largest patch: its whole lattice and four skirts.

@@ -1,7 +1,7 @@
 //! What all pipelines have in common, said once.
 
 use super::gpu::Gpu;
-use super::target::DEPTH_FORMAT;
+use super::target::{DEPTH_FORMAT, TargetFormat};
 
 /// What differs from one pipeline to the next.
 pub struct PipelineSpec<'a> {
@@ -15,7 +15,7 @@ pub struct PipelineSpec<'a> {
     pub cull: bool,
     pub blend: Option<wgpu::BlendState>,
     pub writes_depth: bool,
-    pub format: wgpu::TextureFormat,
+    pub format: TargetFormat,
 }
 
 pub fn create(gpu: &Gpu, spec: &PipelineSpec) -> wgpu::RenderPipeline {
@@ -24,7 +24,7 @@ pub fn create(gpu: &Gpu, spec: &PipelineSpec) -> wgpu::RenderPipeline {
         ..Default::default()
     };
     let target = wgpu::ColorTargetState {
-        format: spec.format,
+        format: spec.format.color,
         blend: spec.blend,
         write_mask: wgpu::ColorWrites::ALL,
     };
@@ -50,7 +50,10 @@ pub fn create(gpu: &Gpu, spec: &PipelineSpec) -> wgpu::RenderPipeline {
                 stencil: Default::default(),
                 bias: Default::default(),
             }),
-            multisample: Default::default(),
+            multisample: wgpu::MultisampleState {
+                count: spec.format.samples,
+                ..Default::default()
+            },
             fragment: Some(wgpu::FragmentState {
                 module: spec.module,
                 entry_point: Some(spec.fragment),

@@ -4,9 +4,9 @@ use super::gpu::{Gpu, WindowFrame, WindowSurface};
 use super::ground::{Ground, GroundCounts};
 use super::painter::{OverlayShapes, Painter};
 use super::sky::Sky;
-use super::target::{PICTURE_FORMAT, PictureTarget, create_depth};
+use super::target::{Attachments, PICTURE_FORMAT, PictureTarget, TargetFormat};
 use super::water::{self, Water};
-use crate::settings::{Settings, View};
+use crate::settings::{Settings, Setup, View};
 use crate::terrain::camera::Viewpoint;
 use crate::terrain::mesh::PatchMesh;
 use crate::world::{Coverage, Meta, PatchKey, WaterMask};
@@ -64,13 +64,14 @@ pub struct Renderer {
     ground: Ground,
     sky: Sky,
     water: Water,
-    depth: Option<([u32; 2], wgpu::TextureView)>,
+    format: TargetFormat,
+    attachments: Option<Attachments>,
 }
 
 impl Renderer {
     /// A renderer of pictures that are read back.
-    pub fn for_pictures(gpu: &Gpu, meta: &Meta, mask: Option<&WaterMask>) -> Self {
-        Self::new(gpu, meta, mask, PICTURE_FORMAT)
+    pub fn for_pictures(gpu: &Gpu, meta: &Meta, mask: Option<&WaterMask>, setup: &Setup) -> Self {
+        Self::new(gpu, meta, mask, PICTURE_FORMAT, setup)
     }
 
     pub fn for_window(
@@ -78,8 +79,9 @@ impl Renderer {
         meta: &Meta,
         mask: Option<&WaterMask>,
         surface: &WindowSurface,
+        setup: &Setup,
     ) -> Self {
-        Self::new(gpu, meta, mask, surface.format())
+        Self::new(gpu, meta, mask, surface.format(), setup)
     }
 
     /// So many patches always fit.
@@ -145,7 +147,17 @@ impl Renderer {
         counts
     }
 
-    fn new(gpu: &Gpu, meta: &Meta, mask: Option<&WaterMask>, format: wgpu::TextureFormat) -> Self {
+    fn new(
+        gpu: &Gpu,
+        meta: &Meta,
+        mask: Option<&WaterMask>,
+        color: wgpu::TextureFormat,
+        setup: &Setup,
+    ) -> Self {
+        let format = TargetFormat {
+            color,
+            samples: setup.msaa,
+        };
         let globals = gpu.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("globals"),
             size: size_of::<Globals>() as u64,
@@ -157,10 +169,11 @@ impl Renderer {
         let globals_group = globals_group(gpu, &layout, &globals, &mask_view);
         Renderer {
             water_square: mask.map_or(0, WaterMask::square_samples),
-            ground: Ground::new(gpu, &layout, format, meta),
+            ground: Ground::new(gpu, &layout, format, meta, setup.multi_draw),
             sky: Sky::new(gpu, &layout, format),
             water: Water::new(gpu, &layout, format),
-            depth: None,
+            format,
+            attachments: None,
             globals,
             globals_group,
         }
@@ -179,27 +192,26 @@ impl Renderer {
             0,
             bytemuck::bytes_of(&globals(frame, self.water_square)),
         );
-        if self
-            .depth
-            .as_ref()
-            .is_none_or(|(depth_size, _)| *depth_size != size)
-        {
-            self.depth = Some((size, create_depth(gpu, size)));
-        }
-        let depth = &self.depth.as_ref().expect("it was just made").1;
+        self.attachments.take_if(|last| last.size != size);
+        let attachments =
+            (self.attachments).get_or_insert_with(|| Attachments::new(gpu, size, self.format));
+        let (view, resolve_target, store) = match &attachments.samples {
+            Some(samples) => (samples, Some(target), wgpu::StoreOp::Discard),
+            None => (target, None, wgpu::StoreOp::Store),
+        };
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
             label: Some("world"),
             color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                view: target,
+                view,
                 depth_slice: None,
-                resolve_target: None,
+                resolve_target,
                 ops: wgpu::Operations {
                     load: wgpu::LoadOp::Clear(wgpu::Color::BLACK),
-                    store: wgpu::StoreOp::Store,
+                    store,
                 },
             })],
             depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
-                view: depth,
+                view: &attachments.depth,
                 depth_ops: Some(wgpu::Operations {
                     load: wgpu::LoadOp::Clear(0.0),
                     store: wgpu::StoreOp::Discard,

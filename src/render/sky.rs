@@ -2,17 +2,14 @@
 
 use super::gpu::Gpu;
 use super::pipeline::{self, PipelineSpec};
+use super::target::TargetFormat;
 
 pub struct Sky {
     pipeline: wgpu::RenderPipeline,
 }
 
 impl Sky {
-    pub(super) fn new(
-        gpu: &Gpu,
-        globals: &wgpu::BindGroupLayout,
-        format: wgpu::TextureFormat,
-    ) -> Self {
+    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: TargetFormat) -> Self {
         let module = pipeline::shader(gpu, "sky", include_str!("../../shaders/sky.wgsl"));
         let pipeline = pipeline::create(
             gpu,

@@ -81,16 +81,34 @@ impl PictureTarget {
     }
 }
 
-/// The depth texture of a size.
-pub(super) fn create_depth(gpu: &Gpu, size: [u32; 2]) -> wgpu::TextureView {
-    let texture = create_texture(
-        gpu,
-        "depth",
-        size,
-        DEPTH_FORMAT,
-        wgpu::TextureUsages::RENDER_ATTACHMENT,
-    );
-    texture.create_view(&Default::default())
+/// The colours of a target and the samples of its pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetFormat {
+    pub color: wgpu::TextureFormat,
+    pub samples: u32,
+}
+
+/// What a picture is drawn with besides its target: depth, and colours of all samples where a
+/// pixel has several.
+pub(super) struct Attachments {
+    pub size: [u32; 2],
+    pub depth: wgpu::TextureView,
+    pub samples: Option<wgpu::TextureView>,
+}
+
+impl Attachments {
+    pub fn new(gpu: &Gpu, size: [u32; 2], format: TargetFormat) -> Self {
+        let view = |label, color| {
+            let usage = wgpu::TextureUsages::RENDER_ATTACHMENT;
+            let texture = create_sampled(gpu, label, size, color, usage, format.samples);
+            texture.create_view(&Default::default())
+        };
+        Attachments {
+            size,
+            depth: view("depth", DEPTH_FORMAT),
+            samples: (format.samples > 1).then(|| view("samples", format.color)),
+        }
+    }
 }
 
 pub(super) fn create_texture(
@@ -100,6 +118,17 @@ pub(super) fn create_texture(
     format: wgpu::TextureFormat,
     usage: wgpu::TextureUsages,
 ) -> wgpu::Texture {
+    create_sampled(gpu, label, size, format, usage, 1)
+}
+
+fn create_sampled(
+    gpu: &Gpu,
+    label: &str,
+    size: [u32; 2],
+    format: wgpu::TextureFormat,
+    usage: wgpu::TextureUsages,
+    sample_count: u32,
+) -> wgpu::Texture {
     gpu.device.create_texture(&wgpu::TextureDescriptor {
         label: Some(label),
         size: wgpu::Extent3d {
@@ -108,7 +137,7 @@ pub(super) fn create_texture(
             depth_or_array_layers: 1,
         },
         mip_level_count: 1,
-        sample_count: 1,
+        sample_count,
         dimension: wgpu::TextureDimension::D2,
         format,
         usage,

@@ -2,6 +2,7 @@
 
 use super::gpu::Gpu;
 use super::pipeline::{self, PipelineSpec};
+use super::target::TargetFormat;
 use super::target::create_texture;
 use crate::world::WaterMask;
 
@@ -10,11 +11,7 @@ pub struct Water {
 }
 
 impl Water {
-    pub(super) fn new(
-        gpu: &Gpu,
-        globals: &wgpu::BindGroupLayout,
-        format: wgpu::TextureFormat,
-    ) -> Self {
+    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: TargetFormat) -> Self {
         let module = pipeline::shader(gpu, "water", include_str!("../../shaders/water.wgsl"));
         let pipeline = pipeline::create(
             gpu,

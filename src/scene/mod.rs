@@ -12,7 +12,7 @@ use crate::render::gpu::WindowFrame;
 use crate::render::painter::{OverlayShapes, Painter};
 use crate::render::target::{Picture, PictureTarget};
 use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
-use crate::settings::{Settings, Stats};
+use crate::settings::{Settings, Setup, Stats};
 use crate::stream::plan::PlanLimits;
 use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
@@ -92,16 +92,21 @@ pub struct Scene {
 
 impl Scene {
     /// Opens a scene whose pictures are read back.
-    pub fn for_pictures(gpu: &Gpu, world: Arc<World>) -> Result<Self> {
+    pub fn for_pictures(gpu: &Gpu, world: Arc<World>, setup: &Setup) -> Result<Self> {
         let water = water_mask(&world)?;
-        let renderer = Renderer::for_pictures(gpu, &world.meta, water.as_ref());
-        Self::new(gpu, world, water, renderer)
+        let renderer = Renderer::for_pictures(gpu, &world.meta, water.as_ref(), setup);
+        Self::new(gpu, world, water, renderer, setup)
     }
 
-    pub fn for_window(gpu: &Gpu, world: Arc<World>, surface: &WindowSurface) -> Result<Self> {
+    pub fn for_window(
+        gpu: &Gpu,
+        world: Arc<World>,
+        surface: &WindowSurface,
+        setup: &Setup,
+    ) -> Result<Self> {
         let water = water_mask(&world)?;
-        let renderer = Renderer::for_window(gpu, &world.meta, water.as_ref(), surface);
-        Self::new(gpu, world, water, renderer)
+        let renderer = Renderer::for_window(gpu, &world.meta, water.as_ref(), surface, setup);
+        Self::new(gpu, world, water, renderer, setup)
     }
 
     pub fn world(&self) -> &World {
@@ -224,6 +229,7 @@ impl Scene {
         world: Arc<World>,
         water: Option<WaterMask>,
         renderer: Renderer,
+        setup: &Setup,
     ) -> Result<Self> {
         let workers = std::thread::available_parallelism()
             .map_or(2, |cores| cores.get().saturating_sub(1).max(1));
@@ -231,7 +237,7 @@ impl Scene {
             max_patches: renderer.capacity(),
             ..PlanLimits::default()
         };
-        let opened = Streamer::open(world.clone(), workers, limits)
+        let opened = Streamer::open(world.clone(), setup.mesher, workers, limits)
             .and_then(|mut streamer| Ok((streamer.build_roots()?, streamer)));
         let (roots, streamer) = opened.map_err(|error| bad_world(&world, &error.to_string()))?;
         let mut scene = Scene {

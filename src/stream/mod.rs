@@ -8,13 +8,13 @@ pub mod workers;
 
 use crate::settings::StreamStats;
 use crate::terrain::lod::{Residency, Want};
-use crate::terrain::mesh::{MeshBuilder, PatchMesh};
+use crate::terrain::mesh::{Mesher, PatchMesh};
 use crate::world::{Coverage, FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use workers::Workers;
+use workers::{Builder, Workers};
 
 /// Patches that go at once when there is no room.
 const EVICTED_AT_ONCE: usize = 64;
@@ -48,6 +48,7 @@ impl BuiltPatch {
 /// One world's stream.
 pub struct Streamer {
     world: Arc<World>,
+    mesher: Mesher,
     plan: Plan,
     workers: Workers,
     /// Built and not handed out yet, oldest first.
@@ -60,6 +61,7 @@ impl Streamer {
     /// Reads the global repository, so that there is ground from the first frame on.
     pub fn open(
         world: Arc<World>,
+        mesher: Mesher,
         worker_count: usize,
         limits: PlanLimits,
     ) -> Result<Self, FormatError> {
@@ -67,9 +69,10 @@ impl Streamer {
         for section in world.read_repository()? {
             plan.keep_forever(Arc::new(section));
         }
-        let workers = Workers::start(world.clone(), worker_count);
+        let workers = Workers::start(world.clone(), mesher, worker_count);
         Ok(Streamer {
             world,
+            mesher,
             plan,
             workers,
             ready: VecDeque::new(),
@@ -88,12 +91,12 @@ impl Streamer {
             .section(key)
             .expect("the repository was read")
             .clone();
-        let mut builder = MeshBuilder::default();
+        let mut builder = Builder::new(self.mesher);
         layout
             .keys(level)
             .map(|key| {
                 self.plan.assume_loaded(key);
-                workers::build_patch(&mut builder, &self.world.meta, key, &section, None)
+                builder.build(&self.world.meta, key, &section, None)
             })
             .collect()
     }

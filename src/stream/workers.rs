@@ -5,10 +5,11 @@
 
 use super::BuiltPatch;
 use super::plan::{Done, Job};
-use crate::terrain::mesh::{MeshBuilder, PatchData};
+use crate::terrain::mesh::{MeshBuilder, Mesher, PatchData, grid};
 use crate::terrain::normals;
-use crate::world::{FormatError, Meta, PatchKey, Section, World};
+use crate::world::{FormatError, Meta, PatchKey, PatchRecord, Section, World};
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,7 +25,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    pub fn start(world: Arc<World>, count: usize) -> Self {
+    pub fn start(world: Arc<World>, mesher: Mesher, count: usize) -> Self {
         let (jobs, job_queue) = unbounded::<Job>();
         let (done_queue, done) = unbounded();
         let threads = (0..count.max(1))
@@ -32,7 +33,7 @@ impl Workers {
                 let (world, job_queue, done_queue) =
                     (world.clone(), job_queue.clone(), done_queue.clone());
                 let work = move || {
-                    let mut builder = MeshBuilder::default();
+                    let mut builder = Builder::new(mesher);
                     for job in job_queue {
                         if done_queue.send(run(&world, &mut builder, job)).is_err() {
                             break;
@@ -85,41 +86,68 @@ impl Drop for Workers {
     }
 }
 
-/// Builds what a patch needs on the GPU from its section and its parent's.
-pub fn build_patch(
-    builder: &mut MeshBuilder,
-    meta: &Meta,
-    key: PatchKey,
-    section: &Section,
-    parent: Option<&Section>,
-) -> Result<BuiltPatch, FormatError> {
-    let patch = PatchData {
-        record: section.patch(key),
-        heights: &section.heights,
-    };
-    let parent = parent.map(|parent| PatchData {
-        record: parent.patch(key.parent()),
-        heights: &parent.heights,
-    });
-    Ok(BuiltPatch {
-        key,
-        mesh: builder.build(&meta.layout, key, patch, parent)?,
-        normals: normals::build(
-            &meta.layout,
-            key,
-            patch,
-            parent,
-            meta.spacing_m,
-            meta.height_step_m,
-        ),
-        cells: section.patch_cells(key, meta.layout.lattice_cells(key.level)),
-        absent: patch.record.absent,
-        error_m: patch.record.error_m,
-        parent_error_m: parent.unwrap_or(patch).record.error_m,
-    })
+/// Builds what patches need on the GPU, one after another in the same memory.
+pub struct Builder {
+    mesher: Mesher,
+    meshes: MeshBuilder,
 }
 
-fn run(world: &World, builder: &mut MeshBuilder, job: Job) -> Done {
+impl Builder {
+    pub fn new(mesher: Mesher) -> Self {
+        Builder {
+            mesher,
+            meshes: MeshBuilder::default(),
+        }
+    }
+
+    /// Builds one from its section and its parent's.
+    pub fn build(
+        &mut self,
+        meta: &Meta,
+        key: PatchKey,
+        section: &Section,
+        parent: Option<&Section>,
+    ) -> Result<BuiltPatch, FormatError> {
+        let record = self.record(meta, key, section);
+        let patch = PatchData {
+            record: &record,
+            heights: &section.heights,
+        };
+        let record = parent.map(|parent| self.record(meta, key.parent(), parent));
+        let parent = parent
+            .zip(record.as_deref())
+            .map(|(parent, record)| PatchData {
+                record,
+                heights: &parent.heights,
+            });
+        Ok(BuiltPatch {
+            key,
+            mesh: self.meshes.build(&meta.layout, key, patch, parent)?,
+            normals: normals::build(
+                &meta.layout,
+                key,
+                patch,
+                parent,
+                meta.spacing_m,
+                meta.height_step_m,
+            ),
+            cells: section.patch_cells(key, meta.layout.lattice_cells(key.level)),
+            absent: patch.record.absent,
+            error_m: patch.record.error_m,
+            parent_error_m: parent.unwrap_or(patch).record.error_m,
+        })
+    }
+
+    fn record<'a>(&self, meta: &Meta, key: PatchKey, section: &'a Section) -> Cow<'a, PatchRecord> {
+        let record = section.patch(key);
+        match self.mesher {
+            Mesher::Static => Cow::Borrowed(record),
+            Mesher::Grid => Cow::Owned(grid::full(&meta.layout, key, record)),
+        }
+    }
+}
+
+fn run(world: &World, builder: &mut Builder, job: Job) -> Done {
     match job {
         Job::Prepare {
             ticket,
@@ -140,7 +168,7 @@ fn run(world: &World, builder: &mut MeshBuilder, job: Job) -> Done {
             parent,
         } => {
             let parent = parent.as_deref();
-            let result = settle(|| build_patch(builder, &world.meta, key, &section, parent));
+            let result = settle(|| builder.build(&world.meta, key, &section, parent));
             Done::Built {
                 ticket,
                 key,

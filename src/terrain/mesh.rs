@@ -11,6 +11,7 @@
 //! position to the next), so a mean of two is too, and patches that share a vertex agree on its
 //! bits.
 
+pub mod grid;
 mod skirts;
 pub mod topology;
 mod under;
@@ -19,6 +20,29 @@ use crate::world::{FormatError, HeightGrid, Layout, PatchKey, PatchRecord};
 use bytemuck::{Pod, Zeroable};
 use topology::Topology;
 use under::Under;
+
+/// Which triangles are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mesher {
+    /// The compiled triangle trees.
+    #[default]
+    Static,
+    /// The whole lattice of every patch, for comparison: what CDLOD and clipmaps draw.
+    Grid,
+}
+
+impl std::str::FromStr for Mesher {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "static" => Ok(Mesher::Static),
+            "grid" => Ok(Mesher::Grid),
+            _ => Err(format!("'{text}' is neither static nor grid")),
+        }
+    }
+}
 
 /// Lattice x of a vertex takes the lower bits, its side the upper: 0 for the ground, 1 to 4 for
 /// the lower edge of the north, east, south and west skirt.

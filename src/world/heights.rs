@@ -82,7 +82,9 @@ pub fn encode(mut grid: HeightGrid, refines: bool) -> Vec<u8> {
 fn follow_each_other(numbers: &[i32]) -> bool {
     let size = |number: i32| u64::from(number.unsigned_abs());
     let sizes: u64 = numbers.iter().map(|&number| size(number)).sum();
-    let steps = numbers.windows(2).map(|pair| size(pair[1].wrapping_sub(pair[0])));
+    let steps = numbers
+        .windows(2)
+        .map(|pair| size(pair[1].wrapping_sub(pair[0])));
     steps.sum::<u64>() <= sizes + sizes / 4
 }
 

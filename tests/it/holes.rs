@@ -12,7 +12,7 @@ use highfell::compile::CompileOptions;
 use highfell::import::{ImportOptions, load};
 use highfell::scene::Scene;
 use highfell::scene::hole_check::{HoleCheck, all_heights};
-use highfell::settings::{Settings, Stats, View};
+use highfell::settings::{Settings, Setup, Stats, View};
 use highfell::terrain::camera::Pose;
 use highfell::terrain::height_map::HeightMap;
 use highfell::world::{PatchKey, World};
@@ -265,7 +265,8 @@ impl<'a> Flight<'a> {
     fn new(ground: &'a Ground) -> Self {
         Flight {
             ground,
-            scene: Scene::for_pictures(gpu(), ground.world.clone()).expect("a sound world"),
+            scene: Scene::for_pictures(gpu(), ground.world.clone(), &Setup::default())
+                .expect("a sound world"),
             seconds: 0.0,
         }
     }

@@ -8,7 +8,7 @@ use highfell::files::open_world;
 use highfell::import::{ImportOptions, VoidFill, load};
 use highfell::scene::Scene;
 use highfell::scene::hole_check::HoleCheck;
-use highfell::settings::{Settings, View};
+use highfell::settings::{Settings, Setup, View};
 use highfell::source::Source;
 use highfell::terrain::camera::Pose;
 use highfell::world::{ChunkId, ChunkKind, World};
@@ -172,7 +172,8 @@ fn meshes_are_left_out_over_a_void() {
 fn one_sees_through_kept_voids_at_every_level() {
     for sea in [&[][..], &["--sea-level", "10"]] {
         let world = world(&home_with_a_kept_world(sea));
-        let mut scene = Scene::for_pictures(gpu(), world.clone()).expect("a sound world");
+        let mut scene =
+            Scene::for_pictures(gpu(), world.clone(), &Setup::default()).expect("a sound world");
         let mut levels_seen: Vec<usize> = Vec::new();
         for height in [800.0, 1_500.0, 3_000.0, 8_000.0, 20_000.0] {
             let seen = look_down(&mut scene, height);
@@ -279,7 +280,8 @@ fn kept_voids_are_no_holes() {
     };
     let world = world(&home);
     let check = HoleCheck::new(&world, 1.0).expect("a sound world");
-    let mut scene = Scene::for_pictures(gpu(), world.clone()).expect("a sound world");
+    let mut scene =
+        Scene::for_pictures(gpu(), world.clone(), &Setup::default()).expect("a sound world");
     let settings = Settings::default();
     let [width, depth] = world.meta.size_m();
     let mut bare = 0;

@@ -8,6 +8,7 @@ mod cli;
 mod common;
 mod compile;
 mod export;
+mod frame;
 mod holes;
 mod import;
 mod keep;

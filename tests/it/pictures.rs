@@ -12,7 +12,7 @@ use highfell::modes::start_pose;
 use highfell::render::Picture;
 use highfell::scene::Scene;
 use highfell::scene::hole_check::HoleCheck;
-use highfell::settings::{Settings, Stats, View};
+use highfell::settings::{Settings, Setup, Stats, View};
 use highfell::terrain::camera::Pose;
 use highfell::world::{Meta, PatchKey};
 use image::RgbaImage;
@@ -115,7 +115,8 @@ struct Studio {
 impl Studio {
     fn new() -> Self {
         Studio {
-            scene: Scene::for_pictures(gpu(), built_in_world()).expect("a sound world"),
+            scene: Scene::for_pictures(gpu(), built_in_world(), &Setup::default())
+                .expect("a sound world"),
         }
     }
 
@@ -155,20 +156,21 @@ impl Studio {
             let size = meta.layout.patch_size(level);
             PatchKey::new(level, x / size, z / size)
         });
-        // One patch of those over the place is drawn: without it, there is one draw less.
-        let whole = self.draws(pose, settings);
+        // One patch of those over the place is drawn: without it, there is one less.
+        let whole = self.patches_drawn(pose, settings);
         let is_drawn = |key: &PatchKey| {
             let without = Settings {
                 hidden_patch: Some(*key),
                 ..settings.clone()
             };
-            self.draws(pose, &without) < whole
+            self.patches_drawn(pose, &without) < whole
         };
         keys.into_iter().find(is_drawn).expect("a drawn patch")
     }
 
-    fn draws(&mut self, pose: &Pose, settings: &Settings) -> u64 {
-        self.drawn(pose, settings).1.draws
+    fn patches_drawn(&mut self, pose: &Pose, settings: &Settings) -> u64 {
+        let (_, stats) = self.drawn(pose, settings);
+        stats.patches_drawn.iter().sum()
     }
 
     fn drawn(&mut self, pose: &Pose, settings: &Settings) -> (Picture, Stats) {

@@ -9,7 +9,7 @@ use glam::{DVec3, dvec3};
 use highfell::compile::CompileOptions;
 use highfell::files::open_world;
 use highfell::scene::Scene;
-use highfell::settings::Settings;
+use highfell::settings::{Settings, Setup};
 use highfell::source::Source;
 use highfell::terrain::camera::Pose;
 use highfell::terrain::height_map::HeightMap;
@@ -167,7 +167,8 @@ fn shores_are_at_the_lattice_where_the_mask_says_and_only_there() {
 #[test]
 fn the_sea_is_drawn_where_the_mask_says() {
     let see = |mask: bool| {
-        let mut scene = Scene::for_pictures(gpu(), world(true, mask)).expect("a sound world");
+        let mut scene = Scene::for_pictures(gpu(), world(true, mask), &Setup::default())
+            .expect("a sound world");
         let middle = f64::from(SAMPLES / 2) * SPACING_M;
         let eye = dvec3(middle, 2_500.0, middle);
         let pose = Pose::looking_at(eye, eye - DVec3::Y);

@@ -4,13 +4,13 @@ use super::bindings::{self, Action};
 use super::controller::{FlyCamera, Held};
 use crate::error::{Error, Result};
 use crate::modes::cli::ViewArgs;
-use crate::modes::first_pose;
+use crate::modes::{first_pose, setup};
 use crate::overlay::input::OverlayInput;
 use crate::overlay::{Overlay, OverlayView};
 use crate::render::painter::Painter;
 use crate::render::{AdapterChoice, Gpu, WindowSurface};
 use crate::scene::{Scene, Target};
-use crate::settings::{Settings, Stats, View};
+use crate::settings::{Settings, Setup, Stats, View};
 use crate::terrain::camera::CameraArg;
 use crate::world::World;
 use glam::DVec3;
@@ -46,6 +46,7 @@ pub fn fly(
         start: Start {
             world,
             settings,
+            setup: setup(args, 4),
             adapter: args.adapter.clone(),
             camera: camera.copied(),
             title: title.into(),
@@ -63,6 +64,7 @@ pub fn fly(
 struct Start {
     world: Arc<World>,
     settings: Settings,
+    setup: Setup,
     adapter: AdapterChoice,
     camera: Option<CameraArg>,
     title: String,
@@ -173,7 +175,7 @@ impl Running {
         let size = window.inner_size().into();
         let display = event_loop.owned_display_handle();
         let (gpu, surface) = Gpu::open_window(window.clone(), display, size, &start.adapter)?;
-        let scene = Scene::for_window(&gpu, start.world.clone(), &surface)?;
+        let scene = Scene::for_window(&gpu, start.world.clone(), &surface, &start.setup)?;
         let settings = start.settings.clone();
         let exaggeration = settings.lod.exaggeration;
         let pose = first_pose(start.camera.as_ref(), &start.world, exaggeration)?;

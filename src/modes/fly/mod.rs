@@ -5,7 +5,7 @@ pub mod bindings;
 pub mod controller;
 
 use super::cli::ViewArgs;
-use super::{first_pose, flight, open_shared, settings};
+use super::{first_pose, flight, open_shared, settings, setup};
 use crate::error::Result;
 use crate::render::Gpu;
 use crate::scene::Scene;
@@ -48,7 +48,7 @@ fn fly_without_display(
 ) -> Result<()> {
     let gpu = Gpu::open(&args.adapter)?;
     let start = first_pose(camera, &world, settings.lod.exaggeration)?;
-    let mut scene = Scene::for_pictures(&gpu, world)?;
+    let mut scene = Scene::for_pictures(&gpu, world, &setup(args, 1))?;
     let folder = Path::new(PICTURE_FOLDER);
     let written = flight::fly_headless(&gpu, &mut scene, &start, settings, folder)?;
     for path in &written {

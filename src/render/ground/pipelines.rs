@@ -2,6 +2,7 @@
 
 use super::super::gpu::Gpu;
 use super::super::pipeline::{self, PipelineSpec};
+use super::super::target::TargetFormat;
 use super::{Cut, PatchInstance};
 use crate::settings::View;
 use crate::terrain::mesh::PatchVertex;
@@ -82,7 +83,7 @@ pub fn create(
     gpu: &Gpu,
     globals: &wgpu::BindGroupLayout,
     group: &wgpu::BindGroupLayout,
-    format: wgpu::TextureFormat,
+    format: TargetFormat,
     has_voids: bool,
 ) -> HashMap<(View, Cut), wgpu::RenderPipeline> {
     let module = pipeline::shader(gpu, "ground", include_str!("../../../shaders/ground.wgsl"));

@@ -1,0 +1,138 @@
+//! The frame: how draws are handed over and which triangles are drawn change no more than they
+//! should.
+
+use std::time::Duration;
+
+use glam::dvec3;
+use highfell::render::Picture;
+use highfell::scene::Scene;
+use highfell::scene::hole_check::HoleCheck;
+use highfell::settings::{Settings, Setup, Stats, View};
+use highfell::terrain::camera::Pose;
+use highfell::terrain::mesh::Mesher;
+
+use crate::common::{built_in_world, gpu};
+
+const SIZE: [u32; 2] = [320, 180];
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// From the sea over the coast to the mountains; along a slope; straight down.
+fn cameras() -> [Pose; 3] {
+    let pose = |x, y, z, yaw_deg, pitch_deg| Pose {
+        eye: dvec3(x, y, z),
+        yaw_deg,
+        pitch_deg,
+    };
+    [
+        pose(10_600.0, 220.0, 13_050.0, 318.0, -6.0),
+        pose(8_600.0, 2_570.0, 10_600.0, 320.0, -62.0),
+        pose(8_000.0, 3_000.0, 8_000.0, 0.0, -90.0),
+    ]
+}
+
+fn settled(setup: &Setup, pose: &Pose, settings: &Settings) -> (Picture, Stats) {
+    let mut scene = Scene::for_pictures(gpu(), built_in_world(), setup).expect("a sound world");
+    let settled = scene.settle(gpu(), pose, settings, SIZE, TIMEOUT);
+    settled.expect("streaming ends");
+    let picture = scene.picture(gpu(), pose, settings, SIZE, 0.0);
+    picture.expect("the picture comes back")
+}
+
+/// By how much two pictures differ in any colour of any pixel.
+fn largest_step(a: &Picture, b: &Picture) -> u8 {
+    let colors = |picture: &Picture| picture.pixels.concat();
+    let pairs = colors(a).into_iter().zip(colors(b));
+    pairs.map(|(a, b)| a.abs_diff(b)).max().expect("pixels")
+}
+
+fn view(view: View) -> Settings {
+    Settings {
+        view,
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn one_call_draws_what_one_a_patch_does() {
+    let one_a_patch = Setup {
+        multi_draw: false,
+        ..Setup::default()
+    };
+    for view in [View::Shaded, View::Wireframe].map(view) {
+        for pose in cameras() {
+            let (many, few_calls) = settled(&Setup::default(), &pose, &view);
+            let (each, calls) = settled(&one_a_patch, &pose, &view);
+            // Where a patch's normals lie in their atlas depends on what came first, and rounding
+            // on where they lie.
+            assert!(largest_step(&many, &each) <= 2, "{pose} {:?}", view.view);
+            let patches: u64 = calls.patches_drawn.iter().sum();
+            assert!(patches > 10, "{pose}: only {patches} patches");
+            assert_eq!(calls.draws, patches);
+            assert!(few_calls.draws <= 2, "{} calls", few_calls.draws);
+            assert_eq!(few_calls.triangles, calls.triangles);
+        }
+    }
+}
+
+#[test]
+fn the_grid_draws_every_lattice_whole_and_leaves_no_hole() {
+    let setup = Setup {
+        mesher: Mesher::Grid,
+        ..Setup::default()
+    };
+    let world = built_in_world();
+    let layout = world.meta.layout;
+    let settings = Settings::default();
+    let check = HoleCheck::new(&world, 1.0).expect("a sound world");
+    let mut scene = Scene::for_pictures(gpu(), world, &setup).expect("a sound world");
+    for pose in cameras() {
+        // Before and after all that is wanted has come.
+        let (_, stats) = scene.picture(gpu(), &pose, &settings, SIZE, 0.0).unwrap();
+        assert!(stats.patches_missing > 0, "nothing streams");
+        let settled = scene.settle(gpu(), &pose, &settings, SIZE, TIMEOUT);
+        settled.expect("streaming ends");
+        let (_, stats) = scene.picture(gpu(), &pose, &settings, SIZE, 0.0).unwrap();
+        let triangles = (0..layout.levels).zip(&stats.patches_drawn);
+        let triangles = triangles.map(|(level, patches)| {
+            let cells = u64::from(layout.lattice_cells(level));
+            patches * 2 * cells * cells
+        });
+        assert_eq!(stats.triangles, triangles.sum::<u64>());
+        let (_, trees) = self::settled(&Setup::default(), &pose, &settings);
+        assert!(trees.triangles * 2 < stats.triangles, "{pose}");
+        let holes = check.count(gpu(), &mut scene, &pose, &settings, SIZE, 0.0);
+        assert_eq!(holes.unwrap(), 0, "{pose}");
+    }
+}
+
+#[test]
+fn four_samples_change_edges_and_nothing_else() {
+    let four = Setup {
+        msaa: 4,
+        ..Setup::default()
+    };
+    let [pose, ..] = cameras();
+    let (single, _) = settled(&Setup::default(), &pose, &view(View::Level));
+    let (smooth, _) = settled(&four, &pose, &view(View::Level));
+    let differs = |(a, b): (&[u8; 4], &[u8; 4])| (0..3).any(|i| a[i].abs_diff(b[i]) > 8);
+    let pairs = single.pixels.iter().zip(&smooth.pixels);
+    let changed: Vec<usize> = (0..)
+        .zip(pairs)
+        .filter_map(|(i, pair)| differs(pair).then_some(i))
+        .collect();
+    assert!(changed.len() > 100, "{} pixels changed", changed.len());
+    // Each lies beside a pixel of quite another colour.
+    let width = SIZE[0] as usize;
+    let beside = |i: usize| {
+        [i.wrapping_sub(1), i + 1, i.wrapping_sub(width), i + width]
+            .into_iter()
+            .filter_map(|j| single.pixels.get(j))
+            .any(|other| differs((other, &single.pixels[i])))
+    };
+    let inside = changed.iter().filter(|&&i| !beside(i)).count();
+    assert!(
+        inside * 10 < changed.len(),
+        "{inside} of {} pixels are no edge's",
+        changed.len()
+    );
+}
