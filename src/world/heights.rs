@@ -70,6 +70,8 @@ pub fn encode(mut grid: HeightGrid, refines: bool) -> Vec<u8> {
             height
         });
     }
+    // The compressor takes as much again.
+    drop(grid);
     let mut config = pco::ChunkConfig::default().with_mode_spec(pco::ModeSpec::Classic);
     if !follow_each_other(&residuals) {
         config = config.with_delta_spec(pco::DeltaSpec::NoOp);
