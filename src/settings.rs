@@ -7,6 +7,7 @@ use crate::terrain::lod::{LodSettings, Range};
 use crate::terrain::mesh::Mesher;
 use crate::world::PatchKey;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// How the ground is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
@@ -106,6 +107,20 @@ pub struct StreamStats {
     pub failed: usize,
 }
 
+/// Milliseconds that a frame took on its thread, by stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuTimes {
+    /// The ranges, and the cut through the levels.
+    pub select: f64,
+    /// The plan, arrivals, uploads.
+    pub stream: f64,
+    /// What is in view, morphs, skirts, bounds of errors.
+    pub cull: f64,
+    /// Commands for the GPU, and handing them over.
+    pub encode: f64,
+    pub total: f64,
+}
+
 /// What the last frame was made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
@@ -113,6 +128,7 @@ pub struct Stats {
     /// Triangles of the ground that were drawn; skirts are counted apart.
     pub triangles: u64,
     pub skirt_triangles: u64,
+    /// Draw calls: one a pipeline where the adapter takes many patches at once, else one a patch.
     pub draws: u64,
     /// By level, finest first.
     pub patches_drawn: Vec<u64>,
@@ -121,6 +137,8 @@ pub struct Stats {
     pub patches_missing: u64,
     /// Bytes of patches that went to the GPU since the frame before was drawn.
     pub upload_bytes: u64,
+    /// Bytes of uniforms, instances and draws that the frame wrote; what is as before is not written.
+    pub frame_bytes: u64,
     pub gpu_bytes: u64,
     /// The largest stored error that was drawn, in metres as drawn.
     pub largest_drawn_error_m: f64,
@@ -128,8 +146,15 @@ pub struct Stats {
     pub error_at_eye_m: f64,
     /// A bound on the error on screen in the middle of the picture.
     pub largest_error_px: f64,
+    /// The farthest, in pixels, that a change of levels moved a vertex since the last picture.
+    pub largest_pop_px: f64,
+    /// How often drawn neighbours are 0, 1, 2... levels apart.
+    pub neighbour_level_steps: Vec<u64>,
     pub ranges: Vec<Range>,
     /// The finest level that GPU memory has room for in this view; 0 unless it is full.
     pub finest_level: u8,
     pub stream: StreamStats,
+    pub cpu_ms: CpuTimes,
+    /// Milliseconds by pass of the last frame that the GPU has told of.
+    pub gpu_ms: BTreeMap<String, f64>,
 }

@@ -1,9 +1,10 @@
 //! The panels, each a function of settings and counters.
 
 use super::OverlayView;
-use crate::settings::{Settings, View};
+use crate::settings::{CpuTimes, Settings, View};
 use crate::terrain::lod::RangeReason;
 use egui::{DragValue, Grid, RichText, Slider, SliderClamping, Ui};
+use std::collections::BTreeMap;
 
 /// Everything, docked to the left.
 pub fn main_panel(ui: &mut Ui, settings: &mut Settings, view: &OverlayView) {
@@ -69,7 +70,9 @@ fn frame_numbers(ui: &mut Ui, view: &OverlayView) {
                     grouped(stats.skirt_triangles)
                 ),
             ),
-            ("draws", grouped(stats.draws)),
+            ("draw calls", grouped(stats.draws)),
+            ("CPU", cpu_text(&stats.cpu_ms)),
+            ("GPU", gpu_text(&stats.gpu_ms)),
             (
                 "largest error drawn",
                 format!(
@@ -77,9 +80,14 @@ fn frame_numbers(ui: &mut Ui, view: &OverlayView) {
                     stats.largest_drawn_error_m, stats.largest_error_px
                 ),
             ),
+            ("largest pop", format!("{:.2} px", stats.largest_pop_px)),
             (
                 "uploaded this frame",
-                format!("{:.0} KB", stats.upload_bytes as f64 / 1e3),
+                format!(
+                    "{:.0} KB + {:.1} KB of draws",
+                    stats.upload_bytes as f64 / 1e3,
+                    stats.frame_bytes as f64 / 1e3
+                ),
             ),
             (
                 "patches in GPU memory",
@@ -88,6 +96,21 @@ fn frame_numbers(ui: &mut Ui, view: &OverlayView) {
             ("adapter", stats.adapter.clone()),
         ],
     );
+}
+
+fn cpu_text(ms: &CpuTimes) -> String {
+    format!(
+        "{:.2} ms (select {:.2}, stream {:.2}, cull {:.2}, encode {:.2})",
+        ms.total, ms.select, ms.stream, ms.cull, ms.encode
+    )
+}
+
+fn gpu_text(ms: &BTreeMap<String, f64>) -> String {
+    if ms.is_empty() {
+        return "no clock".into();
+    }
+    let passes = ms.iter().map(|(pass, ms)| format!("{pass} {ms:.2} ms"));
+    passes.collect::<Vec<_>>().join(", ")
 }
 
 /// What a user should know without scrolling.

@@ -94,6 +94,13 @@ impl Gpu {
             && flags.contains(wgpu::DownlevelFlags::INDIRECT_EXECUTION)
     }
 
+    /// Waits until the GPU has done all that it was asked for.
+    pub fn wait(&self) -> Result<()> {
+        let done = self.device.poll(wgpu::PollType::wait_indefinitely());
+        done.map_err(|error| Error::Gpu(format!("{}: {error}", self.describe())))?;
+        self.check()
+    }
+
     fn open_adapter(adapter: wgpu::Adapter) -> Result<Self> {
         let limits = adapter.limits();
         let required_limits = wgpu::Limits {
@@ -104,7 +111,7 @@ impl Gpu {
         };
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("highfell"),
-            required_features: adapter.features() & MULTI_DRAW,
+            required_features: adapter.features() & (MULTI_DRAW | wgpu::Features::TIMESTAMP_QUERY),
             required_limits,
             ..Default::default()
         };

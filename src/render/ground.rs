@@ -10,6 +10,7 @@ mod commands;
 mod pipelines;
 
 use super::arena::Arena;
+use super::frame_buffer::{FrameBuffer, create_buffer};
 use super::gpu::Gpu;
 use super::target::{TargetFormat, create_texture};
 use crate::settings::View;
@@ -69,6 +70,8 @@ pub struct GroundCounts {
     pub skirt_triangles: u64,
     /// Calls: one a pipeline, or one a patch.
     pub draws: u64,
+    /// That the frame wrote: uniforms, instances, draws.
+    pub bytes: u64,
 }
 
 pub struct Ground {
@@ -77,9 +80,9 @@ pub struct Ground {
     /// Also the index buffer's words, two indices each, for the pulled vertices.
     indices: wgpu::Buffer,
     atlas: wgpu::Texture,
-    instances: wgpu::Buffer,
+    instances: FrameBuffer,
     /// The draws, where one call takes many.
-    commands: wgpu::Buffer,
+    commands: FrameBuffer,
     multi_draw: bool,
     bind_group: wgpu::BindGroup,
     /// Which cells have ground, where the normals' atlas has their north-west corners; a single
@@ -126,8 +129,8 @@ impl Ground {
             INDEX_BYTES,
             storage | wgpu::BufferUsages::INDEX,
         );
-        let instances = create_buffer(gpu, "instances", 1 << 16, wgpu::BufferUsages::VERTEX);
-        let commands = create_buffer(gpu, "draws", 1 << 14, wgpu::BufferUsages::INDIRECT);
+        let instances = FrameBuffer::new(gpu, "instances", 1 << 16, wgpu::BufferUsages::VERTEX);
+        let commands = FrameBuffer::new(gpu, "draws", 1 << 14, wgpu::BufferUsages::INDIRECT);
         let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
         let atlas = create_texture(
             gpu,
@@ -256,23 +259,23 @@ impl Ground {
             }
         }
         let pulled = view == View::Wireframe;
-        write(gpu, &mut self.instances, bytemuck::cast_slice(&instances));
+        let mut counts = commands.counts;
+        counts.bytes = (self.instances).write(gpu, bytemuck::cast_slice(&instances));
         if self.multi_draw {
-            write(gpu, &mut self.commands, &commands.bytes(pulled));
+            counts.bytes += self.commands.write(gpu, &commands.bytes(pulled));
         }
         pass.set_bind_group(1, &self.bind_group, &[]);
         if pulled {
-            pass.set_vertex_buffer(0, self.instances.slice(..));
+            pass.set_vertex_buffer(0, self.instances.buffer().slice(..));
         } else {
             pass.set_vertex_buffer(0, self.vertices.slice(..));
-            pass.set_vertex_buffer(1, self.instances.slice(..));
+            pass.set_vertex_buffer(1, self.instances.buffer().slice(..));
             pass.set_index_buffer(self.indices.slice(..), wgpu::IndexFormat::Uint16);
         }
-        let mut counts = commands.counts;
         for (cut, group) in &commands.groups {
             pass.set_pipeline(&self.pipelines[&(view, *cut)]);
             if self.multi_draw {
-                Commands::draw_at_once(pass, &self.commands, group, pulled);
+                Commands::draw_at_once(pass, self.commands.buffer(), group, pulled);
                 counts.draws += 1;
             } else {
                 commands.draw_each(pass, group, pulled);
@@ -359,25 +362,6 @@ fn coverage_texels(cells: &Coverage) -> Vec<u8> {
     let at = |x: u32, z: u32| cells.is_present(x.min(cells.width - 1), z.min(cells.height - 1));
     let rows = (0..=cells.height).flat_map(|z| (0..=cells.width).map(move |x| (x, z)));
     rows.map(|(x, z)| u8::from(at(x, z))).collect()
-}
-
-fn create_buffer(gpu: &Gpu, label: &str, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-    gpu.device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some(label),
-        size,
-        usage: usage | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
-}
-
-/// Writes a frame's data; a buffer that is too small grows.
-fn write(gpu: &Gpu, buffer: &mut wgpu::Buffer, bytes: &[u8]) {
-    let needed = bytes.len() as u64;
-    if buffer.size() < needed {
-        let usage = buffer.usage();
-        *buffer = create_buffer(gpu, "frame", needed.next_power_of_two(), usage);
-    }
-    gpu.queue.write_buffer(buffer, 0, bytes);
 }
 
 /// Vertices and index words of the largest patch: its whole lattice and four skirts.

@@ -4,6 +4,7 @@
 //! draw gets plain data. It knows nothing of streaming: patches come as bytes and go by key.
 
 pub mod arena;
+pub mod clock;
 pub mod gpu;
 pub mod ground;
 pub mod painter;
@@ -11,6 +12,7 @@ pub mod sky;
 pub mod target;
 pub mod water;
 
+mod frame_buffer;
 mod pipeline;
 mod renderer;
 

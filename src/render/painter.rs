@@ -32,6 +32,7 @@ impl Painter {
         target: &wgpu::TextureView,
         size: [u32; 2],
         mut shapes: OverlayShapes,
+        timestamp_writes: Option<wgpu::RenderPassTimestampWrites>,
     ) {
         for (id, deltas) in &shapes.textures.set {
             for delta in deltas {
@@ -56,6 +57,7 @@ impl Painter {
                     store: wgpu::StoreOp::Store,
                 },
             })],
+            timestamp_writes,
             ..Default::default()
         });
         self.renderer

@@ -1,5 +1,7 @@
 //! One picture: ground, sky, water, overlay, in that order.
 
+use super::clock::GpuClock;
+use super::frame_buffer::FrameBuffer;
 use super::gpu::{Gpu, WindowFrame, WindowSurface};
 use super::ground::{Ground, GroundCounts};
 use super::painter::{OverlayShapes, Painter};
@@ -57,7 +59,7 @@ pub struct FrameView<'a> {
 
 /// Draws one world, in one colour format.
 pub struct Renderer {
-    globals: wgpu::Buffer,
+    globals: FrameBuffer,
     globals_group: wgpu::BindGroup,
     /// Samples along a square of the water mask; 0 without one.
     water_square: u32,
@@ -66,6 +68,7 @@ pub struct Renderer {
     water: Water,
     format: TargetFormat,
     attachments: Option<Attachments>,
+    clock: GpuClock,
 }
 
 impl Renderer {
@@ -115,6 +118,10 @@ impl Renderer {
         self.ground.used_bytes()
     }
 
+    pub fn clock(&mut self) -> &mut GpuClock {
+        &mut self.clock
+    }
+
     pub fn draw_picture(
         &mut self,
         gpu: &Gpu,
@@ -124,7 +131,7 @@ impl Renderer {
     ) -> GroundCounts {
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
         let counts = self.encode(gpu, &mut encoder, frame, &target.view, size);
-        gpu.queue.submit([encoder.finish()]);
+        self.clock.submit(gpu, encoder);
         counts
     }
 
@@ -141,9 +148,12 @@ impl Renderer {
         let mut encoder = gpu.device.create_command_encoder(&Default::default());
         let counts = self.encode(gpu, &mut encoder, frame, &view, size);
         if let Some((painter, shapes)) = overlay {
-            painter.paint(gpu, &mut encoder, &view, size, shapes);
+            let query = self.clock.begin("overlay", &mut encoder);
+            let writes = query.render_pass_timestamp_writes();
+            painter.paint(gpu, &mut encoder, &view, size, shapes, writes);
+            self.clock.end(&mut encoder, query);
         }
-        gpu.queue.submit([encoder.finish()]);
+        self.clock.submit(gpu, encoder);
         counts
     }
 
@@ -158,15 +168,11 @@ impl Renderer {
             color,
             samples: setup.msaa,
         };
-        let globals = gpu.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("globals"),
-            size: size_of::<Globals>() as u64,
-            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+        let size = size_of::<Globals>() as u64;
+        let globals = FrameBuffer::new(gpu, "globals", size, wgpu::BufferUsages::UNIFORM);
         let layout = globals_layout(gpu);
         let mask_view = water::mask_texture(gpu, mask).create_view(&Default::default());
-        let globals_group = globals_group(gpu, &layout, &globals, &mask_view);
+        let globals_group = globals_group(gpu, &layout, globals.buffer(), &mask_view);
         Renderer {
             water_square: mask.map_or(0, WaterMask::square_samples),
             ground: Ground::new(gpu, &layout, format, meta, setup.multi_draw),
@@ -174,6 +180,7 @@ impl Renderer {
             water: Water::new(gpu, &layout, format),
             format,
             attachments: None,
+            clock: GpuClock::new(gpu),
             globals,
             globals_group,
         }
@@ -187,11 +194,9 @@ impl Renderer {
         target: &wgpu::TextureView,
         size: [u32; 2],
     ) -> GroundCounts {
-        gpu.queue.write_buffer(
-            &self.globals,
-            0,
-            bytemuck::bytes_of(&globals(frame, self.water_square)),
-        );
+        let globals = globals(frame, self.water_square);
+        let bytes = self.globals.write(gpu, bytemuck::bytes_of(&globals));
+        let query = self.clock.begin("world", encoder);
         self.attachments.take_if(|last| last.size != size);
         let attachments =
             (self.attachments).get_or_insert_with(|| Attachments::new(gpu, size, self.format));
@@ -218,11 +223,13 @@ impl Renderer {
                 }),
                 stencil_ops: None,
             }),
+            timestamp_writes: query.render_pass_timestamp_writes(),
             ..Default::default()
         });
         pass.set_bind_group(0, &self.globals_group, &[]);
         let view = frame.settings.view;
-        let counts = self.ground.draw(gpu, &mut pass, view, frame.draws);
+        let mut counts = self.ground.draw(gpu, &mut pass, view, frame.draws);
+        counts.bytes += bytes;
         if view != View::Hole {
             self.sky.draw(&mut pass);
         }
@@ -231,6 +238,8 @@ impl Renderer {
         if watery {
             self.water.draw(&mut pass);
         }
+        drop(pass);
+        self.clock.end(encoder, query);
         counts
     }
 }

@@ -1,33 +1,56 @@
 //! From the selected cut to the list of draws: what is in view, how it morphs, how deep its
 //! skirts hang.
 
-use super::{FADE_S, Scene};
+use super::pops::Jump;
+use super::{FADE_S, Loaded, Scene};
 use crate::render::{Cut, DrawPatch, split_eye};
 use crate::settings::Settings;
 use crate::terrain::camera::{Bounds, Viewpoint};
-use crate::terrain::lod::{Range, Selection};
+use crate::terrain::lod::{Range, Selected, Selection};
 use crate::world::{Layout, PatchKey};
 use glam::{DVec3, ivec2};
 use std::collections::{HashMap, HashSet};
 
-/// The patches to draw: those that are not cut first, each group near to far.
-pub fn draw_list(
+/// What of a selection is drawn, and what is to be said of it.
+pub struct Drawn {
+    /// Those that are not cut first, each group near to far.
+    pub draws: Vec<DrawPatch>,
+    pub patches_by_level: Vec<u64>,
+    pub jumps: HashMap<PatchKey, Jump>,
+    pub neighbour_level_steps: Vec<u64>,
+    pub errors: DrawnErrors,
+}
+
+/// Leaves out what is not in view.
+pub fn cull(
     scene: &Scene,
     viewpoint: &Viewpoint,
     settings: &Settings,
     ranges: &[Range],
     selection: &Selection,
     seconds: f64,
-) -> Vec<DrawPatch> {
+) -> Drawn {
     let meta = &scene.world.meta;
+    let levels = meta.layout.levels as usize;
     let exaggeration = settings.lod.exaggeration;
     let (eye_cell, ..) = split_eye(meta, exaggeration, viewpoint.eye);
     let skirts = Skirts::new(scene, settings);
     let mut draws: Vec<(f64, DrawPatch)> = Vec::new();
+    let mut drawn = Drawn {
+        draws: Vec::new(),
+        patches_by_level: vec![0; levels],
+        jumps: HashMap::new(),
+        neighbour_level_steps: vec![0; levels],
+        errors: DrawnErrors::default(),
+    };
     for selected in &selection.cut {
         let (key, loaded) = (selected.key, scene.loaded[&selected.key]);
+        drawn
+            .errors
+            .look_under_eye(selected, &loaded, viewpoint.eye, exaggeration);
         let error_m = loaded.largest_error_m() * exaggeration;
-        let skirt_m = skirts.depth_m(key, error_m);
+        let beside = neighbour_levels(&meta.layout, &scene.cut, key);
+        let skirt_m = skirts.depth_m(key, error_m, beside);
         let seen = viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
         if !seen || loaded.absent || settings.hidden_patch == Some(key) {
             continue;
@@ -53,19 +76,28 @@ pub fn draw_list(
                 Cut::Nowhere
             },
         };
-        draws.push((selected.bounds.distance(viewpoint.eye), draw));
+        let nearest_m = selected.bounds.distance(viewpoint.eye);
+        let pixels = viewpoint.pixels_per_radian;
+        let jump = Jump::of(&loaded, &draw, nearest_m, exaggeration, pixels);
+        drawn.jumps.insert(key, jump);
+        drawn.patches_by_level[key.level as usize] += 1;
+        for level in beside.into_iter().flatten() {
+            drawn.neighbour_level_steps[(level - key.level) as usize] += 1;
+        }
+        (drawn.errors).add(selected, &loaded, &draw, nearest_m, viewpoint, exaggeration);
+        draws.push((nearest_m, draw));
     }
     draws.sort_by(|(a_m, a), (b_m, b)| {
         let order = a.cut.cmp(&b.cut).then(a_m.total_cmp(b_m));
         order.then(a.key.cmp(&b.key))
     });
-    draws.into_iter().map(|(_, draw)| draw).collect()
+    drawn.draws = draws.into_iter().map(|(_, draw)| draw).collect();
+    drawn
 }
 
 /// How deep skirts must hang.
 struct Skirts<'a> {
     layout: &'a Layout,
-    cut: &'a HashSet<PatchKey>,
     /// `E_k` as drawn, by level.
     level_errors_m: Vec<f64>,
     spacing_m: f64,
@@ -75,10 +107,10 @@ struct Skirts<'a> {
 impl<'a> Skirts<'a> {
     fn new(scene: &'a Scene, settings: &Settings) -> Self {
         let meta = &scene.world.meta;
-        let exaggerated = |error: f64| error * settings.lod.exaggeration;
+        let factor = f64::from(scene.mesher.error_factor()) * settings.lod.exaggeration;
+        let exaggerated = |error: f64| error * factor;
         Skirts {
             layout: &meta.layout,
-            cut: &scene.cut,
             level_errors_m: meta.errors_m().into_iter().map(exaggerated).collect(),
             spacing_m: meta.spacing_m[0].min(meta.spacing_m[1]),
             wanted: settings.skirts,
@@ -87,11 +119,11 @@ impl<'a> Skirts<'a> {
 
     /// Both sides of a border lie within their errors of the heights; the other side's is at
     /// most that of its level, or of the next where it morphs.
-    fn depth_m(&self, key: PatchKey, error_m: f64) -> f64 {
+    fn depth_m(&self, key: PatchKey, error_m: f64, beside: [Option<u8>; 4]) -> f64 {
         if !self.wanted {
             return 0.0;
         }
-        let coarsest = coarsest_neighbour(self.layout, self.cut, key);
+        let coarsest = beside.into_iter().flatten().fold(key.level, u8::max);
         let beside = (coarsest + 1).min(self.layout.coarsest());
         // T-junctions leave gaps of a rounding error even where no mesh is wrong.
         let least = 0.1 * self.layout.stride(key.level) as f64 * self.spacing_m;
@@ -109,43 +141,47 @@ pub struct DrawnErrors {
     pub at_eye_m: f64,
 }
 
-pub fn drawn_errors(
-    scene: &Scene,
-    viewpoint: &Viewpoint,
-    settings: &Settings,
-    selection: &Selection,
-    draws: &[DrawPatch],
-) -> DrawnErrors {
-    let drawn: HashMap<PatchKey, &DrawPatch> = draws.iter().map(|draw| (draw.key, draw)).collect();
-    let mut errors = DrawnErrors::default();
-    for selected in &selection.cut {
-        let loaded = scene.loaded[&selected.key];
-        let own_m = loaded.error_m as f64 * settings.lod.exaggeration;
-        let either_m = loaded.largest_error_m() * settings.lod.exaggeration;
-        let (eye, bounds) = (viewpoint.eye, &selected.bounds);
+impl DrawnErrors {
+    fn look_under_eye(
+        &mut self,
+        selected: &Selected,
+        loaded: &Loaded,
+        eye: DVec3,
+        exaggeration: f64,
+    ) {
+        let bounds = &selected.bounds;
         if (bounds.min.x..=bounds.max.x).contains(&eye.x)
             && (bounds.min.z..=bounds.max.z).contains(&eye.z)
         {
-            errors.at_eye_m = errors.at_eye_m.max(either_m);
+            let error_m = loaded.largest_error_m() * exaggeration;
+            self.at_eye_m = self.at_eye_m.max(error_m);
         }
-        let Some(draw) = drawn.get(&selected.key) else {
-            continue;
-        };
+    }
+
+    fn add(
+        &mut self,
+        selected: &Selected,
+        loaded: &Loaded,
+        draw: &DrawPatch,
+        nearest_m: f64,
+        viewpoint: &Viewpoint,
+        exaggeration: f64,
+    ) {
+        let own_m = loaded.error_m as f64 * exaggeration;
+        let either_m = loaded.largest_error_m() * exaggeration;
         // The parent's error only counts where the morph has begun.
         let fades = draw.least_morph > 0.0;
         let morphs_from_m = if fades { 0.0 } else { draw.morph_from_m as f64 };
-        let morphs = bounds.farthest(eye) > morphs_from_m;
-        errors.metres = errors.metres.max(if morphs { either_m } else { own_m });
-        let distance_m = bounds.distance(eye);
+        let morphs = selected.bounds.farthest(viewpoint.eye) > morphs_from_m;
+        self.metres = self.metres.max(if morphs { either_m } else { own_m });
         // Closer than its error, a bound in pixels says nothing.
-        if distance_m > 2.0 * either_m {
-            let own = own_m / distance_m;
-            let morphed = either_m / distance_m.max(morphs_from_m);
+        if nearest_m > 2.0 * either_m {
+            let own = own_m / nearest_m;
+            let morphed = either_m / nearest_m.max(morphs_from_m);
             let radians = if morphs { own.max(morphed) } else { own };
-            errors.pixels = errors.pixels.max(radians * viewpoint.pixels_per_radian);
+            self.pixels = self.pixels.max(radians * viewpoint.pixels_per_radian);
         }
     }
-    errors
 }
 
 /// A morphing patch may leave its box by its error; skirts hang below it.
@@ -156,10 +192,9 @@ fn grown(bounds: Bounds, error_m: f64, skirt_m: f64) -> Bounds {
     }
 }
 
-/// The coarsest level that is drawn across the borders of a patch, or its own.
-fn coarsest_neighbour(layout: &Layout, cut: &HashSet<PatchKey>, key: PatchKey) -> u8 {
-    let beside = [(0, -1), (1, 0), (0, 1), (-1, 0)];
-    let neighbours = beside.into_iter().filter_map(|(dx, dz)| {
+/// The level of what is drawn across each border of a patch, where it is no finer.
+fn neighbour_levels(layout: &Layout, cut: &HashSet<PatchKey>, key: PatchKey) -> [Option<u8>; 4] {
+    [(0, -1), (1, 0), (0, 1), (-1, 0)].map(|(dx, dz)| {
         let (x, z) = (key.x.checked_add_signed(dx)?, key.z.checked_add_signed(dz)?);
         let mut neighbour = PatchKey::new(key.level, x, z);
         while !cut.contains(&neighbour) {
@@ -170,8 +205,7 @@ fn coarsest_neighbour(layout: &Layout, cut: &HashSet<PatchKey>, key: PatchKey) -
             neighbour = neighbour.parent();
         }
         Some(neighbour.level)
-    });
-    neighbours.max().unwrap_or(key.level).max(key.level)
+    })
 }
 
 /// True when the patch reaches or crosses the border of the source.

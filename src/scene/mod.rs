@@ -5,6 +5,8 @@
 
 mod cull;
 pub mod hole_check;
+mod pops;
+mod spans;
 
 use crate::error::{Error, Result};
 use crate::files;
@@ -12,13 +14,16 @@ use crate::render::gpu::WindowFrame;
 use crate::render::painter::{OverlayShapes, Painter};
 use crate::render::target::{Picture, PictureTarget};
 use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
-use crate::settings::{Settings, Setup, Stats};
+use crate::settings::{CpuTimes, Settings, Setup, Stats};
 use crate::stream::plan::PlanLimits;
 use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::lod::{self, Range, Selection};
+use crate::terrain::mesh::Mesher;
 use crate::world::water::surface_m;
 use crate::world::{PatchKey, WaterMask, World};
+use pops::PopMeter;
+use spans::Spans;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +65,8 @@ impl Target<'_> {
 struct Loaded {
     error_m: f32,
     parent_error_m: f32,
+    /// The farthest that a vertex morphs.
+    largest_morph_m: f32,
     /// Some of its cells have no ground, or none has any.
     has_voids: bool,
     absent: bool,
@@ -79,6 +86,7 @@ pub struct Scene {
     water: Option<WaterMask>,
     /// The lowest ground under the sea, in height steps.
     sea_floor: f64,
+    mesher: Mesher,
     streamer: Streamer,
     renderer: Renderer,
     loaded: HashMap<PatchKey, Loaded>,
@@ -87,6 +95,7 @@ pub struct Scene {
     upload_bytes: u64,
     /// What the last selection chose to draw.
     cut: HashSet<PatchKey>,
+    pops: PopMeter,
     born: Instant,
 }
 
@@ -122,15 +131,22 @@ impl Scene {
         seconds: f64,
         target: Target,
     ) -> Stats {
+        let mut spans = Spans::start();
+        let mut times = CpuTimes::default();
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, target.size());
-        let (ranges, selection) = self.update(gpu, &viewpoint, settings, seconds);
-        let draws = cull::draw_list(self, &viewpoint, settings, &ranges, &selection, seconds);
+        let (ranges, selection) = self.select(&viewpoint, settings);
+        times.select = spans.lap();
+        self.stream(gpu, &selection, settings, seconds);
+        times.stream = spans.lap();
+        let drawn = cull::cull(self, &viewpoint, settings, &ranges, &selection, seconds);
+        let largest_pop_px = self.pops.next(&self.world.meta.layout, drawn.jumps);
+        times.cull = spans.lap();
         let view = FrameView {
             meta: &self.world.meta,
             sea_floor: self.sea_floor,
             viewpoint: &viewpoint,
             settings,
-            draws: &draws,
+            draws: &drawn.draws,
             seconds,
         };
         let counts = match target {
@@ -141,27 +157,28 @@ impl Scene {
                 self.renderer.draw_window(gpu, &view, frame, overlay)
             }
         };
-        let mut patches_drawn = vec![0; self.world.meta.layout.levels as usize];
-        draws
-            .iter()
-            .for_each(|draw| patches_drawn[draw.key.level as usize] += 1);
-        let errors = cull::drawn_errors(self, &viewpoint, settings, &selection, &draws);
+        times.encode = spans.lap();
         Stats {
             adapter: self.adapter.clone(),
             triangles: counts.triangles,
             skirt_triangles: counts.skirt_triangles,
             draws: counts.draws,
-            patches_drawn,
+            patches_drawn: drawn.patches_by_level,
             patches_resident: self.renderer.resident(),
             patches_missing: selection.wants.len() as u64,
             upload_bytes: std::mem::take(&mut self.upload_bytes),
+            frame_bytes: counts.bytes,
             gpu_bytes: self.renderer.used_bytes(),
-            largest_drawn_error_m: errors.metres,
-            error_at_eye_m: errors.at_eye_m,
-            largest_error_px: errors.pixels,
+            largest_drawn_error_m: drawn.errors.metres,
+            error_at_eye_m: drawn.errors.at_eye_m,
+            largest_error_px: drawn.errors.pixels,
+            largest_pop_px,
+            neighbour_level_steps: drawn.neighbour_level_steps,
             ranges,
             finest_level: selection.finest_level,
             stream: self.streamer.stats(),
+            cpu_ms: spans.total(times),
+            gpu_ms: self.renderer.clock().pass_ms().clone(),
         }
     }
 
@@ -197,7 +214,8 @@ impl Scene {
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         loop {
             let now_s = SETTLING_S + self.born.elapsed().as_secs_f64();
-            let (_, selection) = self.update(gpu, &viewpoint, settings, now_s);
+            let (_, selection) = self.select(&viewpoint, settings);
+            self.stream(gpu, &selection, settings, now_s);
             if selection.wants.is_empty() {
                 return Ok(());
             }
@@ -244,12 +262,14 @@ impl Scene {
             sea_floor: sea_floor(&world, water.as_ref(), &streamer),
             world,
             water,
+            mesher: setup.mesher,
             streamer,
             renderer,
             loaded: HashMap::new(),
             adapter: gpu.describe(),
             upload_bytes: 0,
             cut: HashSet::new(),
+            pops: PopMeter::default(),
             born: Instant::now(),
         };
         for root in roots {
@@ -262,18 +282,17 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Selects and streams: everything of a frame but the drawing.
-    fn update(
-        &mut self,
-        gpu: &Gpu,
-        viewpoint: &Viewpoint,
-        settings: &Settings,
-        seconds: f64,
-    ) -> (Vec<Range>, Selection) {
+    /// The ranges of the levels, and the cut through them.
+    fn select(&self, viewpoint: &Viewpoint, settings: &Settings) -> (Vec<Range>, Selection) {
         let meta = &self.world.meta;
         let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
         let (exaggeration, most) = (settings.lod.exaggeration, self.renderer.capacity());
         let selection = lod::select(meta, &ranges, exaggeration, viewpoint, &self.streamer, most);
+        (ranges, selection)
+    }
+
+    /// Takes in what came, orders what is missing, drops what nobody needs.
+    fn stream(&mut self, gpu: &Gpu, selection: &Selection, settings: &Settings, seconds: f64) {
         for key in self.streamer.begin_frame(&selection.visited) {
             self.renderer.remove(key);
             self.loaded.remove(&key);
@@ -285,8 +304,7 @@ impl Scene {
                 self.streamer.loaded(patch.key);
             }
         }
-        self.note_cut(&selection, seconds);
-        (ranges, selection)
+        self.note_cut(selection, seconds);
     }
 
     fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch) -> bool {
@@ -302,6 +320,7 @@ impl Scene {
             let loaded = Loaded {
                 error_m: patch.error_m,
                 parent_error_m: patch.parent_error_m,
+                largest_morph_m: patch.largest_morph_m,
                 has_voids: patch.cells.is_some(),
                 absent: patch.absent,
                 replaced_parent_s: f64::NEG_INFINITY,

@@ -33,6 +33,8 @@ pub struct BuiltPatch {
     /// Stored errors in metres.
     pub error_m: f32,
     pub parent_error_m: f32,
+    /// The farthest that a vertex morphs to the parent's shape, in metres.
+    pub largest_morph_m: f32,
 }
 
 impl BuiltPatch {

@@ -120,9 +120,12 @@ impl Builder {
                 record,
                 heights: &parent.heights,
             });
+        let mesh = self.meshes.build(&meta.layout, key, patch, parent)?;
+        let unit_m = meta.height_step_m / meta.layout.height_units() as f64;
         Ok(BuiltPatch {
             key,
-            mesh: self.meshes.build(&meta.layout, key, patch, parent)?,
+            largest_morph_m: (mesh.largest_morph() as f64 * unit_m) as f32,
+            mesh,
             normals: normals::build(
                 &meta.layout,
                 key,

@@ -32,6 +32,20 @@ pub enum Mesher {
     Grid,
 }
 
+impl Mesher {
+    /// How many times as large as the stored errors those of the mesh can be.
+    ///
+    /// Between two positions of the lattice both a tree's mesh and the whole lattice are planes
+    /// over the same triangles, and at the positions the lattice is right: so the two are nowhere
+    /// further apart than the stored error, and the lattice's own error is at most twice that.
+    pub fn error_factor(self) -> f32 {
+        match self {
+            Mesher::Static => 1.0,
+            Mesher::Grid => 2.0,
+        }
+    }
+}
+
 impl std::str::FromStr for Mesher {
     type Err = String;
 
@@ -68,6 +82,14 @@ pub struct PatchMesh {
     pub indices: Vec<u16>,
     /// How many of the indices are the ground's.
     pub ground_indices: u32,
+}
+
+impl PatchMesh {
+    /// The farthest that a vertex is from its parent's surface, in height units.
+    pub fn largest_morph(&self) -> u32 {
+        let morphs = self.vertices.iter().map(|v| v.own.abs_diff(v.parent));
+        morphs.max().unwrap_or(0)
+    }
 }
 
 /// A patch and the heights of its section.

@@ -136,3 +136,90 @@ fn four_samples_change_edges_and_nothing_else() {
         changed.len()
     );
 }
+
+/// A scene of the built-in world that is flown over in steps, all that is wanted there at each.
+struct Flight {
+    scene: Scene,
+}
+
+impl Flight {
+    fn new() -> Self {
+        let scene = Scene::for_pictures(gpu(), built_in_world(), &Setup::default());
+        Flight {
+            scene: scene.expect("a sound world"),
+        }
+    }
+
+    fn settled(&mut self, pose: &Pose, settings: &Settings) -> Stats {
+        let settled = (self.scene).settle(gpu(), pose, settings, SIZE, TIMEOUT);
+        settled.expect("streaming ends");
+        self.next(pose, settings, 0.0)
+    }
+
+    fn next(&mut self, pose: &Pose, settings: &Settings, seconds: f64) -> Stats {
+        let picture = (self.scene).picture(gpu(), pose, settings, SIZE, seconds);
+        picture.expect("the picture comes back").1
+    }
+}
+
+#[test]
+fn a_slow_flight_changes_levels_without_a_pop() {
+    let mut flight = Flight::new();
+    let settings = Settings::default();
+    let [start, ..] = cameras();
+    let (mut changes, mut steps, mut largest_px) = (0, [0; 8], 0.0f64);
+    let mut last = Vec::new();
+    for frame in 0..120 {
+        let mut pose = start;
+        pose.eye += start.forward() * (f64::from(frame) * 8.0) + glam::DVec3::Y * 400.0;
+        let stats = flight.settled(&pose, &settings);
+        largest_px = largest_px.max(stats.largest_pop_px);
+        changes += usize::from(frame > 0 && stats.patches_drawn != last);
+        (0..)
+            .zip(&stats.neighbour_level_steps)
+            .for_each(|(i, n): (usize, _)| steps[i] += n);
+        last = stats.patches_drawn;
+    }
+    assert!(changes > 20, "only {changes} changes of levels");
+    assert!(steps[0] > 1000 && steps[1] > 100, "{steps:?}");
+    assert_eq!(steps[2..], [0; 6], "levels between neighbours");
+    assert!(largest_px < 0.05, "a pop of {largest_px} px");
+}
+
+#[test]
+fn the_pop_meter_sees_a_range_that_jumps() {
+    let mut flight = Flight::new();
+    let [pose, ..] = cameras();
+    let mut settings = Settings::default();
+    settings.lod.pixel_error = 0.25;
+    let before = flight.settled(&pose, &settings);
+    assert_eq!(flight.settled(&pose, &settings).largest_pop_px, 0.0);
+    settings.lod.pixel_error = 8.0;
+    let stats = flight.settled(&pose, &settings);
+    assert_ne!(stats.patches_drawn, before.patches_drawn);
+    assert!(stats.largest_pop_px > 0.5, "{} px", stats.largest_pop_px);
+}
+
+#[test]
+fn a_frame_at_rest_writes_nothing_and_is_timed() {
+    let mut flight = Flight::new();
+    let settings = Settings::default();
+    let [pose, other, _] = cameras();
+    let first = flight.settled(&pose, &settings);
+    assert!(first.frame_bytes > 1000 && first.upload_bytes > 100_000);
+    let rest = flight.next(&pose, &settings, 0.0);
+    assert_eq!((rest.frame_bytes, rest.upload_bytes), (0, 0));
+    // The time that passes is a uniform.
+    let later = flight.next(&pose, &settings, 1.0);
+    assert!(
+        (1..=512).contains(&later.frame_bytes),
+        "{}",
+        later.frame_bytes
+    );
+    assert!(flight.next(&other, &settings, 1.0).frame_bytes > 0);
+    let cpu = later.cpu_ms;
+    let stages = [cpu.select, cpu.stream, cpu.cull, cpu.encode];
+    assert!(stages.iter().all(|&ms| ms > 0.0), "{cpu:?}");
+    assert!(stages.iter().sum::<f64>() <= cpu.total, "{cpu:?}");
+    assert!(later.gpu_ms["world"] > 0.0, "{:?}", later.gpu_ms);
+}

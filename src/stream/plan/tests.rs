@@ -67,6 +67,7 @@ fn built(key: PatchKey) -> BuiltPatch {
         absent: false,
         error_m: 1.0,
         parent_error_m: 1.0,
+        largest_morph_m: 0.0,
     }
 }
 

@@ -3,20 +3,21 @@
 //! For comparison only. A full lattice is a full bintree, so it takes the same way through the
 //! mesh builder as any other: it nests, morphs and meets its neighbours.
 
+use super::Mesher;
 use crate::world::{Bits, Layout, PatchKey, PatchRecord};
 
-/// The record of a patch whose trees go down to the lattice everywhere.
-///
-/// Between two positions of the lattice both the patch's own mesh and the full one are planes over
-/// the same triangles, and at the positions the full one is right: so they are nowhere further
-/// apart than the stored error, and the full one's own error is at most twice that. On the lattice
-/// of all samples it is 0.
+/// The record of a patch whose trees go down to the lattice everywhere. On the lattice of all
+/// samples its error is 0.
 pub fn full(layout: &Layout, key: PatchKey, record: &PatchRecord) -> PatchRecord {
     let mut tree = Bits::default();
     split(&mut tree, layout.tree_depth(key.level));
     let exact = layout.stride(key.level) == 1;
     PatchRecord {
-        error_m: if exact { 0.0 } else { 2.0 * record.error_m },
+        error_m: if exact {
+            0.0
+        } else {
+            Mesher::Grid.error_factor() * record.error_m
+        },
         trees: [tree.clone(), tree],
         ..*record
     }
