@@ -25,6 +25,7 @@ use crate::terrain::rules::Rules;
 use crate::terrain::tile::Tiling;
 use crate::terrain::upper::Upper;
 use crate::world::container::pack;
+use crate::world::layout::height_units;
 use crate::world::reader::{META_CHUNK, WATER_CHUNK};
 use crate::world::{
     Coding, Layout, LevelMeta, MemorySpool, Meta, Spool, StoredHeights, WaterMask, WorldWriter,
@@ -223,12 +224,17 @@ fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<L
     }
 }
 
-/// Heights in morph units must fit an `i32` with room for a difference.
-fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
-    let (low, high) = source.ground.range();
+/// The largest height in steps, on either side of zero, that patches have room for.
+pub fn largest_height(patch_cells: u32, lattice_bias: u8) -> i32 {
     // Distances in the hierarchy above the tiles stay exact within it.
     const MOST: i32 = (1 << 22) - 1;
-    let largest = (i32::MAX / 2 / layout.height_units()).min(MOST);
+    // Heights in morph units must fit an `i32` with room for a difference.
+    (i32::MAX / 2 / height_units(patch_cells, lattice_bias)).min(MOST)
+}
+
+fn check_heights(source: &Source, layout: &Layout) -> Result<()> {
+    let (low, high) = source.ground.range();
+    let largest = largest_height(layout.patch_cells, layout.lattice_bias);
     if low >= -largest && high <= largest {
         return Ok(());
     }

@@ -14,7 +14,7 @@ use super::numbers::{Kind, Numbers};
 use super::options::{ImportOptions, VoidFill};
 use super::raster::Head;
 use super::store::Store;
-use super::{geo, quantise, resample};
+use super::{MAX_UNITS, geo, quantise, resample};
 use crate::error::Result;
 use crate::source::Source;
 use crate::world::source::SourceInfo;
@@ -60,11 +60,13 @@ pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) ->
         None => (old_size, spacing_m),
     };
     let whole = head.integer && options.resample_m.is_none();
-    let step_m = options
-        .height_step_m
-        .or_else(|| line.whole_step().filter(|_| whole))
-        .unwrap_or_else(|| quantise::float_step(min_m, max_m));
-    quantise::check_range(path, min_m, max_m, step_m)?;
+    let most_units = options.most_units.unwrap_or(MAX_UNITS);
+    let given_m = (options.height_step_m).or_else(|| line.whole_step().filter(|_| whole));
+    let step_m = given_m.unwrap_or_else(|| quantise::float_step(min_m, max_m, most_units));
+    quantise::check_range(path, [min_m, max_m], step_m, most_units)?;
+    if given_m.is_none() {
+        warnings.extend(quantise::coarse_step(min_m, max_m, step_m));
+    }
     let voids = found.voids.map_or(0, |voids| voids.count);
     let georef = head.georef.as_ref();
     let scale = [0, 1].map(|axis| new_spacing_m[axis] / spacing_m[axis]);
@@ -304,9 +306,12 @@ mod tests {
         let message = finish_with(&heights, true, ImportOptions::default())
             .unwrap_err()
             .to_string();
-        assert!(message.ends_with("--height-step 2 or larger"), "{message}");
+        assert!(
+            message.ends_with("--height-step 1.2 or larger"),
+            "{message}"
+        );
         let options = ImportOptions {
-            height_step_m: Some(2.0),
+            height_step_m: Some(1.2),
             ..Default::default()
         };
         assert!(finish_with(&heights, true, options).is_ok());

@@ -65,6 +65,7 @@ use input::Input;
 pub use lint::{Lint, Voids, Warning};
 pub use mask::load_mask;
 pub use options::{ByteOrder, Crop, Encoding, IN_MEMORY, ImportOptions, VoidFill, height_scale};
+pub use quantise::rounded_up;
 use raster::Raster;
 
 /// The largest height, in units of the height step, on either side of zero.

@@ -21,6 +21,9 @@ pub struct ImportOptions {
     pub height_offset_m: Option<f64>,
     /// Metres a height unit of the result.
     pub height_step_m: Option<f64>,
+    /// Heights of up to so many units on either side of zero can be used, no more than
+    /// [`MAX_UNITS`](super::MAX_UNITS), which it is unless said.
+    pub most_units: Option<i32>,
     /// This number in the files is no height.
     pub nodata: Option<f64>,
     /// How pictures hold their heights.

@@ -3,10 +3,10 @@
 use super::cli::CompileArgs;
 use super::inspect::printable;
 use super::{check_may_write, on_interrupt, print};
-use crate::compile::{CompileOptions, Progress, Spools, compile_into};
+use crate::compile::{CompileOptions, Progress, Spools, compile_into, largest_height};
 use crate::error::{Error, Result};
 use crate::files::{self, FileSpool};
-use crate::import::{self, Lint, VoidFill, Warning};
+use crate::import::{self, ImportOptions, Lint, VoidFill, Warning};
 use crate::source::Source;
 use crate::terrain::detail::DetailMask;
 use crate::terrain::water::water_mask;
@@ -48,7 +48,7 @@ fn compile(args: &CompileArgs) -> Result<()> {
 /// What there is to say of the input, alone.
 fn look(args: &CompileArgs, tiles: &[PathBuf]) -> Result<()> {
     let water = picture(&args.water_mask)?;
-    let options = args.import.options();
+    let options = import_options(args);
     let mut lint = reading(args, |progress| import::look(tiles, &options, progress))?;
     let mask = water.map(|picture| water_mask(&picture, lint.size));
     lint.warnings.extend(no_water(mask.as_ref()));
@@ -63,7 +63,7 @@ fn look(args: &CompileArgs, tiles: &[PathBuf]) -> Result<()> {
 fn load(args: &CompileArgs, tiles: &[PathBuf], output: &Path) -> Result<(Source, CompileOptions)> {
     let detail_mask = picture(&args.detail_mask)?;
     let water = picture(&args.water_mask)?;
-    let mut options = args.import.options();
+    let mut options = import_options(args);
     // Where there must be room for the world anyway.
     options.scratch = Some(files::folder_of(output).to_owned());
     let (source, mut lint) = reading(args, |progress| {
@@ -92,6 +92,14 @@ fn load(args: &CompileArgs, tiles: &[PathBuf], output: &Path) -> Result<(Source,
         heights: args.heights,
     };
     Ok((source, options))
+}
+
+/// With as much room for heights as the world will have.
+fn import_options(args: &CompileArgs) -> ImportOptions {
+    ImportOptions {
+        most_units: Some(largest_height(args.patch_cells, args.lattice_bias)),
+        ..args.import.options()
+    }
 }
 
 fn picture(path: &Option<PathBuf>) -> Result<Option<DetailMask>> {
@@ -335,7 +343,7 @@ fn report_exhausted(meta: &Meta) {
         let suggestion = match meta.metric.as_str() {
             "max" => format!(
                 " (none would with --error {})",
-                rounded_up(suggested_error(meta))
+                import::rounded_up(suggested_error(meta))
             ),
             _ => String::new(),
         };
@@ -355,18 +363,6 @@ fn report_exhausted(meta: &Meta) {
     }
 }
 
-/// A number no smaller with three digits that count.
-fn rounded_up(error: f64) -> f64 {
-    let scale = 10f64.powf(2.0 - error.log10().floor());
-    let rounded = (error * scale).ceil() / scale;
-    // The division may round down.
-    if rounded < error {
-        rounded.next_up()
-    } else {
-        rounded
-    }
-}
-
 /// The error at which no level would ask for more than its lattice gave.
 fn suggested_error(meta: &Meta) -> f64 {
     let by_level = meta
@@ -375,21 +371,4 @@ fn suggested_error(meta: &Meta) -> f64 {
         .enumerate()
         .map(|(level, facts)| facts.max_error_m / 2f64.powi(level as i32));
     by_level.fold(meta.levels[0].threshold, f64::max)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_suggested_is_enough() {
-        for error in [7.2512, 0.00123456, 10.0, 999.95, 34.375, 1e-9, 123456.7] {
-            let rounded = rounded_up(error);
-            assert!(
-                rounded >= error && rounded <= error * 1.0101,
-                "{rounded} of {error}"
-            );
-        }
-        assert_eq!((rounded_up(7.2512), rounded_up(34.38)), (7.26, 34.4));
-    }
 }

@@ -122,6 +122,11 @@ pub struct Layout {
     pub lattice_bias: u8,
 }
 
+/// [`Layout::height_units`] of layouts with such patches.
+pub fn height_units(patch_cells: u32, lattice_bias: u8) -> i32 {
+    (patch_cells << (lattice_bias + 1)) as i32
+}
+
 impl Layout {
     /// The layout for a source: as many patch maps as it takes for one patch to cover it all.
     pub fn new(
@@ -242,7 +247,7 @@ impl Layout {
 
     /// Morph targets are exact in units of the height step divided by this.
     pub fn height_units(&self) -> i32 {
-        (self.patch_cells << (self.lattice_bias + 1)) as i32
+        height_units(self.patch_cells, self.lattice_bias)
     }
 
     /// Patches of a level that hold any ground, [x, z].

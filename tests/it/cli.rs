@@ -322,15 +322,48 @@ fn outputs_have_names_of_their_own_kind() {
     }
 }
 
+/// Large patches and fine lattices leave less room for heights.
 #[test]
-fn what_the_compiler_cannot_do_names_the_file() {
+fn heights_get_a_step_that_the_patches_have_room_for() {
     let home = Home::new();
+    let heights = (0..40 * 40).flat_map(|i| (i as f32 * 5.3125).to_le_bytes());
+    home.write("high.r32", heights.collect::<Vec<u8>>());
     home.write("tiny.tif", tiny_tiff());
-    #[rustfmt::skip]
-    let run = home.run(&[
-        "compile", "tiny.tif", "--spacing", "10", "--height-step", "1e-4", "--patch-cells", "512", "-q",
-    ]);
-    assert_refused(&run, 2, "tiny.tif: ");
+    let large = ["--patch-cells", "512", "--lattice-bias", "2"];
+    let compile = |name: &'static str, flags: &[&'static str]| {
+        let start = ["compile", name, "--spacing", "10", "--force", "-o", "w.hfw"];
+        home.run(&[&start[..], flags].concat())
+    };
+    for flags in [&large[..2], &large[2..], &large] {
+        let run = compile("high.r32", flags);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let step = inspect(&home, "w.hfw")["height_step_m"].as_f64();
+        let is_coarse = step > Some(1.0 / 64.0);
+        assert_eq!(
+            run.stderr.contains("rounded to steps of"),
+            is_coarse,
+            "{run:?}"
+        );
+        home.succeed(&["verify", "w.hfw", "--source", "high.r32"]);
+        let look = compile("high.r32", &[flags, &["--dry-run"]].concat());
+        let said = format!("in steps of {} m", step.expect("a number"));
+        assert!(look.stdout.contains(&said), "{look:?}");
+    }
+    assert_eq!(inspect(&home, "w.hfw")["height_step_m"], 0.0625);
+    for mode in ["--quiet", "--dry-run"] {
+        let run = compile(
+            "tiny.tif",
+            &[&large[..], &["--height-step", "1e-4", mode]].concat(),
+        );
+        assert_refused(&run, 2, "tiny.tif: heights from 0 to 168 m");
+        let expected = "expected --height-step 0.000641 or larger, or a smaller --patch-cells or --lattice-bias";
+        assert!(run.stderr.contains(expected), "{run:?}");
+        let named = compile(
+            "tiny.tif",
+            &[&large[..], &["--height-step", "0.000641", mode]].concat(),
+        );
+        assert_eq!(named.code, Some(0), "{named:?}");
+    }
 }
 
 #[test]

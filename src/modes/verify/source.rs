@@ -2,6 +2,7 @@
 
 use super::checks::Contents;
 use super::findings::Findings;
+use crate::compile::largest_height;
 use crate::error::Result;
 use crate::import::{self, ImportOptions, VoidFill};
 use crate::modes::cli::VerifyArgs;
@@ -70,7 +71,9 @@ pub fn load_like(world: &World, args: &VerifyArgs) -> Result<Source> {
     let meta = &world.meta;
     let tiles = import::tiles(&args.source)?;
     let load = |options: &ImportOptions| import::load_tiles(&tiles, options).map(|found| found.0);
+    let layout = &meta.layout;
     let mut options = args.import.options();
+    options.most_units = Some(largest_height(layout.patch_cells, layout.lattice_bias));
     options.spacing_m = options.spacing_m.or(Some(meta.spacing_m));
     if options.resample_m.is_some() {
         options.spacing_m = args.import.options().spacing_m;
