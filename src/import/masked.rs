@@ -76,6 +76,13 @@ impl Masked {
     }
 }
 
+/// Where GDAL puts the mask of a file, whether it is there or not.
+pub fn mask_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".msk");
+    PathBuf::from(name)
+}
+
 /// 0 is a void.
 fn not_zero() -> VoidRule {
     VoidRule::unsigned(Some(0.0))
@@ -104,9 +111,7 @@ impl Picture<'_> {
 
     /// GDAL's file beside the picture's, whose first picture is the mask.
     fn mask_beside(&self) -> Result<Option<Chunks>> {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(".msk");
-        let path = PathBuf::from(name);
+        let path = mask_of(self.path);
         // Opening a pipe would wait for its other end.
         if !fs::metadata(&path).is_ok_and(|facts| facts.is_file()) {
             return Ok(None);

@@ -64,6 +64,7 @@ pub use ingest::Progress;
 use input::Input;
 pub use lint::{Lint, Voids, Warning};
 pub use mask::load_mask;
+pub use masked::mask_of;
 pub use options::{ByteOrder, Crop, Encoding, IN_MEMORY, ImportOptions, VoidFill, height_scale};
 pub use quantise::rounded_up;
 use raster::Raster;

@@ -39,7 +39,9 @@ fn compile(args: &CompileArgs) -> Result<()> {
     let default = || default_output(&args.inputs[0]);
     let output = args.output.clone().unwrap_or_else(default);
     let masks = args.detail_mask.iter().chain(&args.water_mask);
-    let read: Vec<&Path> = tiles.iter().chain(masks).map(PathBuf::as_path).collect();
+    let beside: Vec<PathBuf> = tiles.iter().map(|tile| import::mask_of(tile)).collect();
+    let read = tiles.iter().chain(masks).chain(&beside);
+    let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
     check_may_write(&output, args.force, &read)?;
     let (source, options) = load(args, &tiles, &output)?;
     write(args, &tiles, &output, &source, &options)

@@ -304,9 +304,11 @@ fn outputs_have_names_of_their_own_kind() {
     let home = Home::new();
     home.write("world.hfw", small_world());
     home.write("world.tif", small_world());
+    home.write("tiny.tif", tiny_tiff());
+    home.write("tiny.tif.msk", tiny_tiff());
     let before = home.names();
     #[rustfmt::skip]
-    let runs: [(&[&str], &str); 8] = [
+    let runs: [(&[&str], &str); 9] = [
         (&["export", "world.hfw", "--heights", "h.obj"], "h.obj: heights are written as a GeoTIFF"),
         (&["export", "world.hfw", "--level", "0", "--all", "-o", "m.obj", "--heights", "m.obj"], "ends in .tif"),
         (&["export", "world.hfw", "--level", "0", "--all", "-o", "m.tif", "--heights", "m.tif"], "expected .obj"),
@@ -315,6 +317,7 @@ fn outputs_have_names_of_their_own_kind() {
         (&["compile", "world.hfw", "-o", "new/"], "new/: is the name of a folder"),
         (&["export", "world.tif", "--heights", "world.tif", "--force"], "read by this very command"),
         (&["compile", "world.hfw"], "read by this very command"),
+        (&["compile", "tiny.tif", "-o", "tiny.tif.msk", "--force"], "tiny.tif.msk: is read by this very command"),
     ];
     for (arguments, what) in runs {
         assert_refused(&home.run(arguments), 2, what);
