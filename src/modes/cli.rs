@@ -32,6 +32,9 @@ pub struct Cli {
     pub command: Option<Command>,
     #[command(flatten)]
     pub view: ViewArgs,
+    /// Where there is no display, overwrite the pictures of an earlier flight
+    #[arg(long)]
+    pub force: bool,
     /// Print the GPU adapters, one a line, and end
     #[arg(long, global = true)]
     pub list_adapters: bool,
@@ -120,6 +123,9 @@ pub struct FlyArgs {
     /// Start here: X,Y,Z,YAW,PITCH in metres and degrees; Y as +N is N metres above ground and sea
     #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
     pub camera: Option<CameraArg>,
+    /// Where there is no display, overwrite the pictures of an earlier flight
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -273,7 +279,8 @@ pub struct ShotArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
     /// X,Y,Z,YAW,PITCH in metres and degrees: yaw 0 is north and 90 east, pitch 90 is up; Y as
-    /// +N is N metres above ground and sea. By default a view over the whole world
+    /// +N is N metres above ground and sea. By default a look at the summit from the side of the
+    /// middle
     #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
     pub camera: Option<CameraArg>,
     /// Size in pixels

@@ -1,14 +1,15 @@
 //! What `fly` does without a display: a short flight whose pictures stay behind.
+//!
+//! - Pictures of an earlier flight are replaced only where that is asked for.
 
-use super::ground_m;
 use super::shot::write_png;
+use super::{ground_m, landmark};
 use crate::error::{Error, Result};
 use crate::render::Gpu;
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::terrain::camera::Pose;
-use crate::world::Meta;
-use glam::dvec3;
+use glam::DVec3;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,37 +18,64 @@ const PICTURES: u32 = 4;
 const CLEARANCE_M: f64 = 60.0;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Flies from the start pose in towards the middle of the world; returns the pictures' paths.
+/// The pictures that a flight will leave in a folder, which need not be there.
+pub struct Pictures {
+    folder: PathBuf,
+    force: bool,
+}
+
+impl Pictures {
+    /// Refuses before the flight what would replace pictures of an earlier one.
+    pub fn new(folder: &Path, force: bool) -> Result<Self> {
+        let pictures = Pictures {
+            folder: folder.to_owned(),
+            force,
+        };
+        let old = pictures
+            .paths()
+            .find(|path| path.symlink_metadata().is_ok());
+        match old.filter(|_| !force) {
+            Some(path) => Err(Error::Usage(format!(
+                "{}: is left from an earlier flight; pass --force to overwrite it, or fly in another folder",
+                path.display()
+            ))),
+            None => Ok(pictures),
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        (1..=PICTURES).map(|number| self.folder.join(format!("flight-{number}.png")))
+    }
+}
+
+/// Flies from the start pose in towards the landmark; returns the pictures' paths.
 pub fn fly_headless(
     gpu: &Gpu,
     scene: &mut Scene,
     start: &Pose,
     settings: &Settings,
-    folder: &Path,
+    pictures: &Pictures,
 ) -> Result<Vec<PathBuf>> {
+    let folder = &pictures.folder;
     std::fs::create_dir_all(folder)
         .map_err(|error| Error::io(folder, "cannot be created", error))?;
-    let mut written = Vec::new();
-    for number in 0..PICTURES {
+    let exaggeration = settings.lod.exaggeration;
+    let target = landmark(&scene.world().meta, exaggeration);
+    let paths: Vec<PathBuf> = pictures.paths().collect();
+    for (number, path) in paths.iter().enumerate() {
         let share = number as f64 / (PICTURES - 1) as f64;
-        let mut pose = along(&scene.world().meta, start, share, settings.lod.exaggeration);
+        let mut pose = along(start, target, share);
         let (x, z) = (pose.eye.x, pose.eye.z);
-        let ground = ground_m(scene.world(), x, z, settings.lod.exaggeration)?;
+        let ground = ground_m(scene.world(), x, z, exaggeration)?;
         pose.eye.y = pose.eye.y.max(ground + CLEARANCE_M);
         scene.settle(gpu, &pose, settings, SIZE, PATIENCE)?;
         let (picture, _) = scene.picture(gpu, &pose, settings, SIZE, 0.0)?;
-        let path = folder.join(format!("flight-{}.png", number + 1));
-        write_png(&path, true, &picture)?;
-        written.push(path);
+        write_png(path, pictures.force, &picture)?;
     }
-    Ok(written)
+    Ok(paths)
 }
 
-/// A place on the way from the start to a quarter before the middle of the world, descending.
-fn along(meta: &Meta, start: &Pose, share: f64, exaggeration: f64) -> Pose {
-    let [width, depth] = meta.size_m();
-    let top = meta.height_range[1] as f64 * meta.height_step_m * exaggeration;
-    let middle = dvec3(width * 0.5, top * 0.4, depth * 0.5);
-    let eye = start.eye.lerp(middle, 0.75 * share);
-    Pose::looking_at(eye, middle)
+/// A place on the way from the start to a quarter before the target, descending.
+fn along(start: &Pose, target: DVec3, share: f64) -> Pose {
+    Pose::looking_at(start.eye.lerp(target, 0.75 * share), target)
 }

@@ -31,7 +31,7 @@ use crate::terrain::camera::{CameraArg, Pose};
 use crate::world::water::surface_m;
 use crate::world::{Meta, World};
 use cli::{Command, ViewArgs};
-use glam::dvec3;
+use glam::{DVec3, dvec3};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,9 +76,10 @@ pub fn run() -> Result<()> {
         return list_adapters();
     }
     match cli.command {
-        None => fly::run(None, &cli.view, None),
+        None => fly::run(None, &cli.view, None, cli.force),
         Some(Command::Fly(args)) => {
-            fly::run(args.world.as_deref(), &args.view, args.camera.as_ref())
+            let (world, camera) = (args.world.as_deref(), args.camera.as_ref());
+            fly::run(world, &args.view, camera, args.force)
         }
         Some(Command::Compile(args)) => compile::run(&args),
         Some(Command::Shot(args)) => shot::run(&args),
@@ -127,25 +128,45 @@ pub fn setup(args: &ViewArgs, msaa: u32) -> Setup {
     }
 }
 
-/// A first look at a world: over the land at its summit, from the side of the middle.
+/// A first look at a world: at its landmark, from the side of the middle.
 pub fn start_pose(meta: &Meta, exaggeration: f64) -> Pose {
     let [width, depth] = meta.size_m();
-    let step = meta.height_step_m * exaggeration;
-    let [low, high] = meta.height_range.map(|height| height as f64 * step);
-    let low = meta
-        .sea_level_m
-        .map_or(low, |sea| low.max(sea * exaggeration));
-    let [x, z] = [0, 1].map(|axis| meta.summit[axis] as f64 * meta.spacing_m[axis]);
-    let relief = (high - low).max(0.0);
-    let away = (6.0 * relief).clamp(0.15 * width.max(depth), 0.5 * width.max(depth));
+    let span = width.max(depth);
+    let [low, high] = land(meta, exaggeration);
+    let relief = high - low;
+    let target = landmark(meta, exaggeration);
+    let away = (6.0 * relief).clamp(0.15 * span, 0.5 * span);
     // Towards the middle, but never straight up a meridian: slopes read better in slanting light.
-    let to_middle = dvec3(width * 0.5 - x, 0.0, depth * 0.5 - z);
-    let side = (to_middle / (0.5 * width.max(depth)) + dvec3(-0.35, 0.0, 0.6)).normalize();
-    let mut eye = dvec3(x, high, z) + side * away;
+    let to_middle = dvec3(width * 0.5 - target.x, 0.0, depth * 0.5 - target.z);
+    let side = (to_middle / (0.5 * span) + dvec3(-0.35, 0.0, 0.6)).normalize();
+    let mut eye = target + side * away;
     eye.x = eye.x.clamp(0.03 * width, 0.97 * width);
     eye.z = eye.z.clamp(0.03 * depth, 0.97 * depth);
     eye.y = high + (0.15 * relief).max(0.06 * away);
-    Pose::looking_at(eye, dvec3(x, low + 0.4 * relief, z))
+    // Down on low land too, or there would be little but sky.
+    eye.y = eye.y.max(target.y + 0.15 * away);
+    Pose::looking_at(eye, target)
+}
+
+/// The lowest and the highest land as drawn; the sea's surface where there is none above it.
+fn land(meta: &Meta, exaggeration: f64) -> [f64; 2] {
+    let step = meta.height_step_m * exaggeration;
+    let [low, high] = meta.height_range.map(|height| height as f64 * step);
+    let sea = meta.sea_level_m.map(|sea| sea * exaggeration);
+    let low = sea.map_or(low, |sea| low.max(sea));
+    [low, high.max(low)]
+}
+
+/// What is worth looking at: the summit, below its top, or the middle of a world as good as flat.
+fn landmark(meta: &Meta, exaggeration: f64) -> DVec3 {
+    let [width, depth] = meta.size_m();
+    let [low, high] = land(meta, exaggeration);
+    let y = low + 0.4 * (high - low);
+    if high - low < width.max(depth) / 500.0 {
+        return dvec3(0.5 * width, y, 0.5 * depth);
+    }
+    let [x, z] = [0, 1].map(|axis| meta.summit[axis] as f64 * meta.spacing_m[axis]);
+    dvec3(x, y, z)
 }
 
 /// The camera a flag asks for, its height counted from the ground where it says so; without a
@@ -242,4 +263,68 @@ fn list_adapters() -> Result<()> {
 
 fn open_shared(path: Option<&Path>) -> Result<Arc<World>> {
     Ok(Arc::new(open_world(path)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{CompileOptions, compile};
+    use crate::source::Source;
+    use crate::terrain::height_map::HeightMap;
+    use crate::world::SourceInfo;
+
+    fn meta(sea_level_m: Option<f64>, height: impl Fn(u32, u32) -> i32) -> Meta {
+        let heights = (0..65 * 65).map(|i| height(i % 65, i / 65)).collect();
+        let source = Source {
+            ground: Box::new(HeightMap {
+                width: 65,
+                height: 65,
+                heights,
+            }),
+            step_m: 0.1,
+            spacing_m: [100.0, 120.0],
+            info: SourceInfo::made_up("made.asc", [0.0, 1.0]),
+        };
+        let options = CompileOptions {
+            sea_level_m,
+            ..CompileOptions::default()
+        };
+        compile(&source, &options, |_| Ok(())).expect("sound").1
+    }
+
+    #[test]
+    fn the_first_look_meets_ground_however_low_it_is() {
+        let flat = |_, _| 0;
+        let dunes = |x: u32, z: u32| ((x * 7 + z * 3) % 9) as i32;
+        let sunk = |_, _| -500;
+        let alp = |x: u32, z: u32| 9000 - 100 * (x.abs_diff(12) + z.abs_diff(50)) as i32;
+        for (name, meta) in [
+            ("flat", meta(None, flat)),
+            ("flat at the sea", meta(Some(0.0), flat)),
+            ("dunes", meta(Some(0.2), dunes)),
+            ("under water", meta(Some(3.0), sunk)),
+            ("mountains", meta(Some(0.0), alp)),
+        ] {
+            let pose = start_pose(&meta, 1.0);
+            let [low, high] = land(&meta, 1.0);
+            let forward = pose.forward();
+            assert!(pose.eye.y > high && forward.y < -0.12, "{name}: {pose}");
+            let ground = low + 0.4 * (high - low);
+            let met = pose.eye + forward * ((ground - pose.eye.y) / forward.y);
+            let [width, depth] = meta.size_m();
+            let inside = (0.0..=width).contains(&met.x) && (0.0..=depth).contains(&met.z);
+            assert!(inside, "{name}: {pose} looks at {met}");
+        }
+    }
+
+    #[test]
+    fn a_landmark_is_the_summit_where_there_is_one() {
+        let alp = meta(None, |x, z| {
+            9000 - 100 * (x.abs_diff(12) + z.abs_diff(50)) as i32
+        });
+        let found = landmark(&alp, 1.0);
+        assert_eq!((found.x, found.z), (1200.0, 6000.0));
+        let plain = landmark(&meta(None, |x, z| i32::from(x + z == 0)), 1.0);
+        assert_eq!((plain.x, plain.z), (3200.0, 3840.0));
+    }
 }

@@ -5,7 +5,8 @@ pub mod bindings;
 pub mod controller;
 
 use super::cli::ViewArgs;
-use super::{first_pose, flight, open_shared, settings, setup};
+use super::flight::{self, Pictures};
+use super::{first_pose, open_shared, settings, setup};
 use crate::error::Result;
 use crate::render::Gpu;
 use crate::scene::Scene;
@@ -19,24 +20,28 @@ use winit::event_loop::EventLoop;
 /// Where a flight without a display leaves its pictures.
 const PICTURE_FOLDER: &str = "highfell-pictures";
 
-pub fn run(world: Option<&Path>, args: &ViewArgs, camera: Option<&CameraArg>) -> Result<()> {
+/// `force` is for the pictures.
+pub fn run(
+    world: Option<&Path>,
+    args: &ViewArgs,
+    camera: Option<&CameraArg>,
+    force: bool,
+) -> Result<()> {
     let title = world
         .and_then(Path::file_name)
         .map_or("built-in archipelago".into(), |name| {
             name.to_string_lossy().into_owned()
         });
     let event_loop = EventLoop::new();
-    if let Err(error) = &event_loop {
-        log::debug!("{error}");
-        tell!(
-            "no display to open a window on (set DISPLAY or WAYLAND_DISPLAY for one); flying without it"
-        );
-    }
     let world = open_shared(world)?;
     let settings = settings(args, &world.meta);
     match event_loop {
         Ok(event_loop) => app::fly(event_loop, world, settings, args, camera, &title),
-        Err(_) => fly_without_display(world, &settings, args, camera),
+        Err(error) => {
+            log::debug!("{error}");
+            let pictures = Pictures::new(Path::new(PICTURE_FOLDER), force)?;
+            fly_without_display(world, &settings, args, camera, &pictures)
+        }
     }
 }
 
@@ -45,19 +50,21 @@ fn fly_without_display(
     settings: &Settings,
     args: &ViewArgs,
     camera: Option<&CameraArg>,
+    pictures: &Pictures,
 ) -> Result<()> {
     let gpu = Gpu::open(&args.adapter)?;
     let start = first_pose(camera, &world, settings.lod.exaggeration)?;
     let mut scene = Scene::for_pictures(&gpu, world, &setup(args, 1))?;
-    let folder = Path::new(PICTURE_FOLDER);
-    let written = flight::fly_headless(&gpu, &mut scene, &start, settings, folder)?;
+    tell!(
+        "no display to open a window on (set DISPLAY or WAYLAND_DISPLAY for one); flying without it"
+    );
+    let written = flight::fly_headless(&gpu, &mut scene, &start, settings, pictures)?;
     for path in &written {
         tell!("wrote {}", path.display());
     }
     tell!(
-        "{} pictures of the flight are in {}",
-        written.len(),
-        folder.display()
+        "{} pictures of the flight are in {PICTURE_FOLDER}",
+        written.len()
     );
     Ok(())
 }
