@@ -78,7 +78,7 @@ pub struct ViewArgs {
     #[arg(long, value_name = "PIXELS", default_value_t = 2.0, allow_hyphen_values = true, value_parser = positive)]
     pub pixel_error: f64,
     /// Distances in metres at which levels 0, 1, ... end, instead of the pixel error
-    #[arg(long, value_name = "M,M,...", value_delimiter = ',', value_parser = positive)]
+    #[arg(long, value_name = "M,M,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = positive)]
     pub ranges: Vec<f64>,
     /// The sun: degrees clockwise from north, degrees above the horizon
     #[arg(
@@ -89,7 +89,7 @@ pub struct ViewArgs {
     )]
     pub sun: Pair,
     /// Kilometres over which the air thickens; by default 60, or one and a half worlds
-    #[arg(long, value_name = "KM", value_parser = positive)]
+    #[arg(long, value_name = "KM", allow_hyphen_values = true, value_parser = positive)]
     pub fog_km: Option<f64>,
     /// Which triangles are drawn: the compiled trees (static), or every patch's whole lattice, for
     /// comparison (grid)
@@ -108,7 +108,7 @@ pub struct ViewArgs {
     #[arg(long)]
     pub no_skirts: bool,
     /// Leave out one patch, to prove that a picture test notices
-    #[arg(long, value_name = "LEVEL/X/Z")]
+    #[arg(long, value_name = "LEVEL/X/Z", allow_hyphen_values = true)]
     pub hide_patch: Option<PatchKey>,
 }
 
@@ -165,13 +165,13 @@ pub struct CompileArgs {
     #[arg(long, value_name = "PNG")]
     pub water_mask: Option<PathBuf>,
     /// Cells along a finest patch's side: 4, 8, ... 512
-    #[arg(long, value_name = "CELLS", default_value_t = 32, value_parser = patch_cells)]
+    #[arg(long, value_name = "CELLS", default_value_t = 32, allow_hyphen_values = true, value_parser = patch_cells)]
     pub patch_cells: u32,
     /// Most levels (patch maps); by default as many as it takes for one patch to cover the world
-    #[arg(long, value_name = "N", value_parser = whole::<u8, 1, 20>)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole::<u8, 1, 20>)]
     pub levels: Option<u8>,
     /// Halvings by which the meshes above level 0 may be finer than their patches ask for: 0, 1 or 2
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u8, 0, 2>)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = whole::<u8, 0, 2>)]
     pub lattice_bias: u8,
     /// A PNG over the whole source that asks for more detail: white down to the lattice at every
     /// level, grey takes a share of the error away
@@ -187,7 +187,7 @@ pub struct CompileArgs {
     #[arg(long, value_name = "all|nodes", default_value = "all")]
     pub heights: StoredHeights,
     /// Cores to use; all by default
-    #[arg(long, short, value_name = "N", value_parser = whole::<u16, 1, 1024>)]
+    #[arg(long, short, value_name = "N", allow_hyphen_values = true, value_parser = whole::<u16, 1, 1024>)]
     pub jobs: Option<u16>,
     /// Say what is in the input and what looks wrong with it, and write nothing
     #[arg(long)]
@@ -240,10 +240,10 @@ pub struct ImportArgs {
     #[arg(long, value_name = "CODE")]
     pub encoding: Option<Encoding>,
     /// The band or channel that holds the heights, from 1
-    #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 65535>)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole::<u16, 1, 65535>)]
     pub band: Option<u16>,
     /// Samples of a raw file (.r16, .r32) that is not square
-    #[arg(long, value_name = "WxH", value_parser = raw_size)]
+    #[arg(long, value_name = "WxH", allow_hyphen_values = true, value_parser = raw_size)]
     pub raw_size: Option<RawSize>,
     /// Byte order of a raw file, le or be; le by default
     #[arg(long, value_name = "ORDER")]
@@ -284,7 +284,12 @@ pub struct ShotArgs {
     #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
     pub camera: Option<CameraArg>,
     /// Size in pixels
-    #[arg(long, value_name = "WxH", default_value = "1280x720")]
+    #[arg(
+        long,
+        value_name = "WxH",
+        allow_hyphen_values = true,
+        default_value = "1280x720"
+    )]
     pub size: Size,
     /// PNG to write
     #[arg(long, short, default_value = "shot.png")]
@@ -313,7 +318,7 @@ pub struct InspectArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
     /// Show this patch: its bit-streams, the depths of its trees, its error
-    #[arg(long, value_name = "LEVEL/X/Z")]
+    #[arg(long, value_name = "LEVEL/X/Z", allow_hyphen_values = true)]
     pub patch: Option<PatchKey>,
     /// Draw the patch as mesh, tree and bit-stream side by side
     #[arg(long, value_name = "SVG", requires = "patch")]
@@ -370,13 +375,23 @@ pub struct ExportArgs {
     /// World file
     pub world: PathBuf,
     /// Write the mesh of this level; 0 is the finest
-    #[arg(long, requires = "output", requires = "part", value_parser = whole::<u8, 0, 19>)]
+    #[arg(long, requires = "output", requires = "part", allow_hyphen_values = true, value_parser = whole::<u8, 0, 19>)]
     pub level: Option<u8>,
     /// One patch of the level
-    #[arg(long, value_name = "X,Z", requires = "level")]
+    #[arg(
+        long,
+        value_name = "X,Z",
+        allow_hyphen_values = true,
+        requires = "level"
+    )]
     pub patch: Option<Numbers<2>>,
     /// The patches from X0,Z0 to X1,Z1, both included; those without ground are left out
-    #[arg(long, value_name = "X0,Z0,X1,Z1", requires = "level")]
+    #[arg(
+        long,
+        value_name = "X0,Z0,X1,Z1",
+        allow_hyphen_values = true,
+        requires = "level"
+    )]
     pub region: Option<Numbers<4>>,
     /// All patches of the level
     #[arg(long, requires = "level")]
