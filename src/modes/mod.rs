@@ -97,8 +97,11 @@ pub fn open_world(path: Option<&Path>) -> Result<World> {
     }
 }
 
-/// The settings that the flags ask for.
-pub fn settings(args: &ViewArgs, meta: &Meta) -> Settings {
+/// The settings that the flags ask for; an error where a patch is to be hidden that is not there.
+fn settings(args: &ViewArgs, world: &World) -> Result<Settings> {
+    if let Some(hidden) = args.hide_patch {
+        patch::check_exists(world, hidden)?;
+    }
     let mut settings = Settings {
         view: args.view,
         fov_deg: args.fov,
@@ -108,7 +111,7 @@ pub fn settings(args: &ViewArgs, meta: &Meta) -> Settings {
     settings.lod.pixel_error = args.pixel_error;
     settings.lod.by_hand_m = args.ranges.iter().map(|&range| Some(range)).collect();
     [settings.sun_azimuth_deg, settings.sun_height_deg] = args.sun.0;
-    let [width, depth] = meta.size_m();
+    let [width, depth] = world.meta.size_m();
     // The air of a large world is clearer, so that all of it can be seen.
     settings.fog_m = args
         .fog_km
@@ -116,7 +119,7 @@ pub fn settings(args: &ViewArgs, meta: &Meta) -> Settings {
     settings.water = !args.no_water;
     settings.skirts = !args.no_skirts;
     settings.hidden_patch = args.hide_patch;
-    settings
+    Ok(settings)
 }
 
 /// What the flags ask a scene to be opened with; `msaa` where they do not say.

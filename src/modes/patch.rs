@@ -19,9 +19,7 @@ const LONGEST_BAR: u32 = 40;
 pub fn run(world: &World, key: PatchKey, args: &InspectArgs) -> Result<()> {
     let name = Path::new(&world.name);
     let layout = &world.meta.layout;
-    if !layout.contains(key) {
-        return Err(Error::Usage(no_such_patch(world, key)));
-    }
+    check_exists(world, key)?;
     if let Some(path) = &args.svg {
         let inputs: Vec<&Path> = args.world.as_deref().into_iter().collect();
         check_may_write(path, args.force, &inputs)?;
@@ -49,18 +47,22 @@ pub fn run(world: &World, key: PatchKey, args: &InspectArgs) -> Result<()> {
     Ok(())
 }
 
-fn no_such_patch(world: &World, key: PatchKey) -> String {
+/// Says which patches there are where this is none of them.
+pub fn check_exists(world: &World, key: PatchKey) -> Result<()> {
     let layout = &world.meta.layout;
+    if layout.contains(key) {
+        return Ok(());
+    }
     let expected = if key.level < layout.levels {
         let [nx, nz] = layout.patches(key.level);
         format!("{0}/0/0 to {0}/{1}/{2}", key.level, nx - 1, nz - 1)
     } else {
         format!("a level from 0 to {}", layout.coarsest())
     };
-    format!(
+    Err(Error::Usage(format!(
         "{}: there is no patch {key}; expected {expected}",
         world.name
-    )
+    )))
 }
 
 fn read(

@@ -16,8 +16,8 @@ use std::time::Duration;
 pub fn run(args: &ShotArgs) -> Result<()> {
     check_outputs(args)?;
     let world = open_shared(args.world.as_deref())?;
+    let settings = settings(&args.view_args, &world)?;
     let gpu = Gpu::open(&args.view_args.adapter)?;
-    let settings = settings(&args.view_args, &world.meta);
     let pose = first_pose(args.camera.as_ref(), &world, settings.lod.exaggeration)?;
     let mut scene = Scene::for_pictures(&gpu, world, &setup(&args.view_args, 1))?;
     let timeout = Duration::try_from_secs_f64(args.settle_timeout).unwrap_or(Duration::MAX);

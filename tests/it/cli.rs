@@ -226,6 +226,19 @@ fn flags_that_cannot_be_followed_are_refused() {
         let run = home.run(&[&["shot", "world.hfw", "-o", "out.png"], flags].concat());
         assert_refused(&run, 2, flags[0]);
     }
+    for (patch, expected) in [
+        ("99/0/0", "a level from 0 to"),
+        ("0/0/99", "0/0/0 to 0/18/12"),
+    ] {
+        for verb in [&["shot", "-o", "out.png"][..], &["fly"]] {
+            let run = home.run(&[verb, &["world.hfw", "--hide-patch", patch]].concat());
+            assert_refused(
+                &run,
+                2,
+                &format!("there is no patch {patch}; expected {expected}"),
+            );
+        }
+    }
     let nonsense = home.run(&["soar", "world.hfw"]);
     assert_refused(&nonsense, 2, "soar");
     assert_eq!(home.names(), before);

@@ -34,7 +34,7 @@ pub fn run(
         });
     let event_loop = EventLoop::new();
     let world = open_shared(world)?;
-    let settings = settings(args, &world.meta);
+    let settings = settings(args, &world)?;
     match event_loop {
         Ok(event_loop) => app::fly(event_loop, world, settings, args, camera, &title),
         Err(error) => {
