@@ -76,10 +76,9 @@ fn load(args: &CompileArgs, tiles: &[PathBuf], output: &Path) -> Result<(Source,
     let sea_level_m = args.sea_level.or(mask.as_ref().map(|_| 0.0));
     let sea_level_m = sea_level_m.filter(|_| dry.is_none());
     lint.warnings.extend(dry);
-    if !args.quiet {
-        for warning in &lint.warnings {
-            log::warn!("{}: {}", names(tiles), as_line(warning));
-        }
+    // Quiet or not: heights may be wrong, and nothing else tells.
+    for warning in &lint.warnings {
+        log::warn!("{}: {}", names(tiles), as_line(warning));
     }
     let options = CompileOptions {
         error: args.error,
