@@ -49,6 +49,7 @@ pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) ->
         found,
         metres: line.scale,
         spacing_m,
+        voids: options.voids,
     };
     warnings.extend(subject.examine(&ingested.store)?);
     let old_size = [head.width, head.height];

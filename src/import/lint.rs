@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::gather::{Findings, LEVELS_OF_A_BYTE, STRIPE};
 use super::numbers::{Number, each_kind};
+use super::options::VoidFill;
 use super::raster::Head;
 use super::store::{BAND_SAMPLES, Store, bands};
 use crate::error::Result;
@@ -89,6 +90,8 @@ pub(super) struct Subject<'a> {
     /// Metres a unit of the file.
     pub metres: f64,
     pub spacing_m: [f64; 2],
+    /// What is done about samples without a height.
+    pub voids: VoidFill,
 }
 
 impl Subject<'_> {
@@ -98,7 +101,7 @@ impl Subject<'_> {
         let known_terraces = self.head.warnings.iter().any(|w| w.about == "terraces");
         let questions = [
             few_samples(self.head),
-            void_warning(self.found),
+            void_warning(self.found, self.voids),
             flat(self.found),
             relative(self.head, self.found),
             oblong(self.spacing_m),
@@ -154,18 +157,20 @@ fn few_samples(head: &Head) -> Option<Warning> {
     })
 }
 
-fn void_warning(found: &Findings) -> Option<Warning> {
+fn void_warning(found: &Findings, fill: VoidFill) -> Option<Warning> {
     let voids = found.voids?;
     let part = 100.0 * voids.count as f64 / found.samples() as f64;
+    let (done, others) = match fill {
+        VoidFill::Smooth => ("filled smoothly", "nearest or keep"),
+        VoidFill::Nearest => ("filled from the nearest", "fill or keep"),
+        VoidFill::Keep => ("kept, there is no ground", "fill or nearest"),
+    };
     let text = format!(
-        "{} samples ({part:.1} %) without a height, in columns {} to {} and rows {} to {}: filled",
+        "{} samples ({part:.1} %) without a height, in columns {} to {} and rows {} to {}: {done}",
         voids.count, voids.columns[0], voids.columns[1], voids.rows[0], voids.rows[1]
     );
-    Some(Warning::new(
-        "voids",
-        text,
-        "--voids fill, nearest or keep, or --crop X,Z,W,H to leave them out",
-    ))
+    let pass = format!("--voids {others} for another way, or --crop X,Z,W,H to leave them out");
+    Some(Warning::new("voids", text, pass))
 }
 
 fn flat(found: &Findings) -> Option<Warning> {
@@ -339,6 +344,7 @@ mod tests {
             found: &gather.finish(),
             metres: 1.0,
             spacing_m,
+            voids: VoidFill::Smooth,
         };
         let [disk, memory] = stores.map(|store| subject.examine(&store).unwrap());
         assert_eq!(disk, memory);
@@ -366,6 +372,32 @@ mod tests {
         let text = &found[0].text;
         assert!(text.starts_with("2 samples"), "{text}");
         assert!(text.contains("columns 2 to 5 and rows 3 to 9"), "{text}");
+    }
+
+    #[test]
+    fn what_is_done_about_voids_is_not_what_to_pass() {
+        let found = Findings {
+            size: [2, 2],
+            voids: Some(Voids {
+                count: 1,
+                columns: [0, 0],
+                rows: [0, 0],
+            }),
+            ..Findings::default()
+        };
+        for (fill, name, done) in [
+            (VoidFill::Smooth, "fill", ": filled smoothly"),
+            (VoidFill::Nearest, "nearest", ": filled from the nearest"),
+            (VoidFill::Keep, "keep", ": kept"),
+        ] {
+            let warning = void_warning(&found, fill).unwrap();
+            assert!(warning.text.contains(done), "{warning:?}");
+            let (options, _) = warning.pass.split_once(" for another way").unwrap();
+            for other in ["fill", "nearest", "keep"] {
+                let passes = options.split(' ').any(|word| word == other);
+                assert_eq!(passes, other != name, "{warning:?}");
+            }
+        }
     }
 
     #[test]

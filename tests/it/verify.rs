@@ -92,6 +92,45 @@ fn real_worlds_pass_with_their_source_and_not_with_another() {
 }
 
 #[test]
+fn a_wrong_source_or_mask_is_told_as_such_in_a_few_lines() {
+    let home = Home::new();
+    for (name, add) in [("right.asc", 0), ("wrong.asc", 3)] {
+        let mut text = String::from("ncols 40\nnrows 40\ncellsize 10\n");
+        (0..1600).for_each(|i| text += &format!("{} ", i * i % 97 + add));
+        home.write(name, text);
+    }
+    image::GrayImage::from_pixel(8, 8, image::Luma([255]))
+        .save(home.work().join("white.png"))
+        .expect("a PNG");
+    for heights in ["all", "nodes"] {
+        let compile = [
+            "compile",
+            "right.asc",
+            "-o",
+            "w.hfw",
+            "--force",
+            "--heights",
+        ];
+        home.succeed(&[&compile[..], &[heights]].concat());
+        let wrong = home.run(&["verify", "w.hfw", "--source", "wrong.asc"]);
+        assert_differs(&wrong, "wrong.asc");
+        assert!(wrong.stdout.contains("\n        and "), "{wrong:?}");
+        let told = wrong.stdout.lines().filter(|line| line.starts_with("  "));
+        let failed = wrong.stdout.matches("FAILED").count();
+        assert!(told.count() <= 6 * failed, "{wrong:?}");
+    }
+    let masked = home.run(&["verify", "w.hfw", "--water-mask", "white.png"]);
+    assert_differs(&masked, "white.png");
+}
+
+/// One line that blames neither the world nor the files.
+fn assert_differs(run: &Outcome, name: &str) {
+    assert_eq!((run.code, run.stderr.lines().count()), (Some(1), 1));
+    let says = format!("world and source differ; expected {name} to be what");
+    assert!(run.stderr.contains(&says), "{run:?}");
+}
+
+#[test]
 fn a_scaled_source_is_read_as_it_was() {
     let Some(path) = data_file("aizuwakamatsu_none.png") else {
         return;

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// Most faults that are told one by one.
-const MOST_TOLD: usize = 20;
+/// Most faults that are told one by one, to scripts ...
+const MOST_KEPT: usize = 20;
+/// ... and to people.
+const MOST_TOLD: usize = 5;
 
 /// The result of one check.
 #[derive(Debug)]
@@ -53,7 +55,7 @@ impl Findings {
     /// Something is wrong; the text names where and what was expected.
     pub fn fault(&mut self, text: impl Into<String>) {
         self.fault_count += 1;
-        if self.faults.len() < MOST_TOLD {
+        if self.faults.len() < MOST_KEPT {
             self.faults.push(text.into());
         }
     }
@@ -84,8 +86,9 @@ impl Findings {
             line += &format!("; {}", self.note);
         }
         let mut lines = vec![line];
-        lines.extend(self.faults.iter().map(|fault| format!("        {fault}")));
-        let untold = self.fault_count - self.faults.len() as u64;
+        let told = self.faults.iter().take(MOST_TOLD);
+        lines.extend(told.map(|fault| format!("        {fault}")));
+        let untold = self.fault_count.saturating_sub(MOST_TOLD as u64);
         if untold > 0 {
             lines.push(format!("        and {untold} more"));
         }
@@ -118,8 +121,10 @@ mod tests {
         let lines = findings.lines();
         assert_eq!(lines.len(), 1 + MOST_TOLD + 1);
         assert_eq!(lines[0], "FAILED  borders       40 borders");
-        assert_eq!(lines[MOST_TOLD + 1].trim(), "and 5 more");
-        assert_eq!(findings.as_json()["fault_count"], 25);
+        assert_eq!(lines[MOST_TOLD + 1].trim(), "and 20 more");
+        let json = findings.as_json();
+        assert_eq!(json["fault_count"], 25);
+        assert_eq!(json["faults"].as_array().map(Vec::len), Some(MOST_KEPT));
         let skipped = Findings::skipped("heights", "heights", "they need a file");
         assert_eq!(
             skipped.lines(),

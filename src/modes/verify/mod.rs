@@ -22,6 +22,9 @@ use serde_json::{Value, json};
 /// Why checks are skipped that compare with samples.
 const NEEDS_SOURCE: &str = "the world stores heights at nodes only; --source with the file it was compiled from checks this";
 
+/// The checks that compare with files beside the world.
+const COMPARISONS: [&str; 2] = ["source", "water"];
+
 pub fn run(args: &VerifyArgs) -> Result<()> {
     let world = open_world(args.world.as_deref())?;
     let findings = all_checks(&world, args)?;
@@ -32,7 +35,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
         lines.join("\n")
     };
     print(&text)?;
-    verdict(&world, &findings)
+    verdict(&world, &findings, args)
 }
 
 fn all_checks(world: &World, args: &VerifyArgs) -> Result<Vec<Findings>> {
@@ -81,7 +84,7 @@ fn as_json(world: &World, findings: &[Findings]) -> Value {
     })
 }
 
-fn verdict(world: &World, findings: &[Findings]) -> Result<()> {
+fn verdict(world: &World, findings: &[Findings], args: &VerifyArgs) -> Result<()> {
     let failed: Vec<&str> = findings
         .iter()
         .filter(|f| !f.is_sound())
@@ -90,8 +93,22 @@ fn verdict(world: &World, findings: &[Findings]) -> Result<()> {
     if failed.is_empty() {
         return Ok(());
     }
+    // At nodes the source's samples are what all else is compared with.
+    let at_nodes = world.meta.heights == StoredHeights::Nodes;
+    let is_theirs = |check: &&str| COMPARISONS.contains(check);
+    let differs = failed.iter().all(is_theirs) || at_nodes && failed.contains(&"source");
+    let expected = if differs {
+        let inputs = args.source.iter().chain(&args.water_mask);
+        let inputs: Vec<String> = inputs.map(|path| path.display().to_string()).collect();
+        let inputs = inputs.join(", ");
+        format!(
+            "world and source differ; expected {inputs} to be what it was compiled from, read with the options given to compile"
+        )
+    } else {
+        "expected a world as `highfell compile` makes it".into()
+    };
     Err(Error::Check(format!(
-        "{}: {} of {} checks failed: {}; expected a world as `highfell compile` makes it",
+        "{}: {} of {} checks failed: {}; {expected}",
         world.name,
         failed.len(),
         findings.len(),
