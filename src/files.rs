@@ -59,8 +59,7 @@ pub fn write_beside(
     force: bool,
     write: impl FnOnce(&mut std::io::BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> Result<()> {
-    // Names of temporary files in an error would only puzzle.
-    let failed = |error: std::io::Error| Error::io(path, "cannot be written", error.kind().into());
+    let failed = |error: std::io::Error| cannot_write(path, error);
     // What a link points to is replaced, not the link.
     let real = path.canonicalize();
     let path = real.as_deref().unwrap_or(path);
@@ -80,6 +79,18 @@ pub fn write_beside(
         )),
         _ => failed(error),
     })
+}
+
+/// What went wrong, and where the disk is full what to do.
+fn cannot_write(path: &Path, error: std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::Usage(format!(
+            "{}: cannot be written: the disk is full; make room there, or write to another disk",
+            path.display()
+        )),
+        // Names of temporary files in an error would only puzzle.
+        kind => Error::io(path, "cannot be written", kind.into()),
+    }
 }
 
 /// Gives a finished file its name.
@@ -245,6 +256,24 @@ mod tests {
         write(true).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_full_disk_leaves_nothing_and_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.glb");
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+            let message = write_beside(&path, false, |out| {
+                out.write_all(b"half")?;
+                Err(kind.into())
+            })
+            .unwrap_err()
+            .to_string();
+            assert!(message.contains("x.glb: cannot be written: "), "{message}");
+            assert!(message.contains("make room there"), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
