@@ -19,7 +19,7 @@ Examples:
   highfell                                    fly over the built-in archipelago
   highfell compile N43E007.hgt -o nice.hfw --sea-level 0
   highfell fly nice.hfw
-  highfell shot nice.hfw --camera 20000,+300,60000,0,-10 -o nice.png
+  highfell shot nice.hfw --camera 20000,+300,30000,0,-10 -o nice.png
   highfell inspect nice.hfw
   highfell verify nice.hfw --source N43E007.hgt
   highfell export nice.hfw --level 3 --all -o nice.glb";
@@ -116,7 +116,7 @@ pub struct ViewArgs {
 #[command(before_help = "\
 Examples:
   highfell fly nice.hfw
-  highfell fly nice.hfw --camera 20000,+300,60000,0,-10 --view wireframe")]
+  highfell fly nice.hfw --camera 20000,+300,30000,0,-10 --view wireframe")]
 pub struct FlyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
@@ -199,7 +199,7 @@ pub struct CompileArgs {
     /// Overwrite the output
     #[arg(long)]
     pub force: bool,
-    /// No progress, no report
+    /// No progress, no report; what looks wrong in the input is still told
     #[arg(long, short)]
     pub quiet: bool,
     #[command(flatten)]
@@ -274,7 +274,7 @@ impl ImportArgs {
 #[command(before_help = "\
 Examples:
   highfell shot -o islands.png
-  highfell shot nice.hfw --camera 20000,+300,60000,0,-10 --view wireframe -o nice.png --stats nice.json")]
+  highfell shot nice.hfw --camera 20000,+300,30000,0,-10 --view wireframe -o nice.png --stats nice.json")]
 pub struct ShotArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
@@ -312,8 +312,8 @@ pub struct ShotArgs {
 Examples:
   highfell inspect nice.hfw
   highfell inspect nice.hfw --json
-  highfell inspect nice.hfw --patch 0/17/23
-  highfell inspect nice.hfw --patch 0/17/23 --svg patch.svg")]
+  highfell inspect nice.hfw --patch 0/6/3
+  highfell inspect nice.hfw --patch 0/6/3 --svg patch.svg")]
 pub struct InspectArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
@@ -364,7 +364,7 @@ pub struct VerifyArgs {
 #[command(before_help = "\
 Examples:
   highfell export nice.hfw --level 3 --all -o nice.glb
-  highfell export nice.hfw --level 0 --patch 17,23 -o patch.obj
+  highfell export nice.hfw --level 0 --patch 6,3 -o patch.obj
   highfell export nice.hfw --level 1 --region 4,4,7,9 -o slope.ply
   highfell export nice.hfw --heights nice.tif
 

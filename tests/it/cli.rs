@@ -288,6 +288,54 @@ fn help_begins_with_examples() {
     }
 }
 
+/// What comes behind a word in a text, up to the next space.
+fn behind<'a>(text: &'a str, word: &str) -> &'a str {
+    let (_, rest) = text.split_once(word).expect(word);
+    rest.split_whitespace().next().expect("a value")
+}
+
+#[test]
+fn examples_look_at_ground_and_the_readme_draws_its_picture() {
+    let Some(path) = data_file("N43E007.hgt") else {
+        return;
+    };
+    let home = Home::new();
+    let path = path.to_str().expect("a plain name");
+    home.succeed(&["compile", path, "-o", "nice.hfw", "--sea-level", "0"]);
+    let help = |verb| home.succeed(&[verb, "--help"]).stdout;
+    let shown = help("inspect");
+    let exported = format!(
+        "0/{}",
+        behind(&help("export"), "--patch ").replace(',', "/")
+    );
+    for patch in [behind(&shown, "--patch "), &exported] {
+        let run = home.succeed(&["inspect", "nice.hfw", "--patch", patch, "--json"]);
+        let facts: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        assert!(facts["min_m"].as_f64() > Some(0.0), "{facts}");
+    }
+    let program = home.succeed(&["--help"]).stdout;
+    for text in [program, help("fly"), help("shot")] {
+        let camera = behind(&text, "nice.hfw --camera ");
+        let shot = [OPENERS[1], &["nice.hfw", "--camera", camera, "--force"]].concat();
+        let run = home.succeed(&shot);
+        let drawn_y = behind(&run.stderr, "--camera ").split(',').nth(1);
+        let drawn_y: f64 = drawn_y.expect("numbers").parse().expect("a number");
+        assert!(drawn_y > 300.0 + 50.0, "{camera}: {run:?}");
+    }
+    let readme = include_str!("../../README.md");
+    let patch = behind(readme, "inspect nice.hfw --patch ");
+    home.succeed(&[
+        "inspect",
+        "nice.hfw",
+        "--patch",
+        patch,
+        "--svg",
+        "patch.svg",
+    ]);
+    let drawn = std::fs::read_to_string(home.work().join("patch.svg")).expect("a drawing");
+    assert!(drawn == include_str!("../../docs/pictures/patch.svg"));
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn what_cannot_be_printed_is_an_error() {
@@ -338,6 +386,17 @@ fn outputs_have_names_of_their_own_kind() {
         assert_refused(&home.run(arguments), 2, what);
         assert_eq!(home.names(), before);
     }
+}
+
+#[test]
+fn a_mask_that_is_not_read_is_told_however_quiet() {
+    let home = Home::new();
+    home.write("tiny.tif", tiny_tiff());
+    home.write("tiny.tif.msk", "no mask");
+    let compile = ["compile", "tiny.tif", "--spacing", "10", "--quiet"];
+    let run = home.succeed(&compile);
+    assert!(run.stderr.contains("a mask is not read"), "{run:?}");
+    assert!(!run.stderr.contains("wrote"), "{run:?}");
 }
 
 /// Large patches and fine lattices leave less room for heights.
