@@ -216,7 +216,7 @@ impl Spool for FileSpool {
         };
         position::write_all_at(&self.file, bytes, start).map_err(|error| {
             FormatError(format!(
-                "a temporary file cannot be written ({error}); is the disk full?"
+                "a temporary file cannot be written ({error}); is the disk full? make room beside the world, or write it to another disk"
             ))
         })?;
         Ok(start)

@@ -10,11 +10,11 @@
 use crate::terrain::height_map::HeightMap;
 use crate::world::Meta;
 use std::io::{Error, Result, Seek, Write};
-use tiff::TiffResult;
 use tiff::encoder::colortype::{ColorType, Gray32Float, GrayI16, GrayI32};
 use tiff::encoder::{Compression, DeflateLevel, Predictor, TiffEncoder, TiffKind, TiffValue};
 use tiff::encoder::{TiffKindBig, TiffKindStandard};
 use tiff::tags::Tag;
+use tiff::{TiffError, TiffResult};
 
 /// Deflate may make noise a little larger.
 const LARGEST_STANDARD_BYTES: u64 = 7 << 29;
@@ -91,7 +91,15 @@ pub fn write(
         TiffEncoder::<_, TiffKindBig>::new_generic(out)
             .and_then(|encoder| write_as(encoder, map, absent, meta))
     };
-    written.map_err(Error::other)
+    written.map_err(cause)
+}
+
+/// What the system refused stays its own kind of error: a full disk is told apart.
+fn cause(error: TiffError) -> Error {
+    match error {
+        TiffError::IoError(error) => error,
+        other => Error::other(other),
+    }
 }
 
 fn write_as<W: Write + Seek, K: TiffKind>(
@@ -263,6 +271,14 @@ mod tests {
         assert_eq!(of([0, 20_000], 2.0), SampleType::Int32);
         assert_eq!(of([0, 20], 0.25), SampleType::Float32);
         assert_eq!(of([0, 1 << 22], 1000.0), SampleType::Float32);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_as_such() {
+        let full = std::io::ErrorKind::StorageFull;
+        assert_eq!(cause(TiffError::IoError(full.into())).kind(), full);
+        let limits = cause(TiffError::LimitsExceeded).kind();
+        assert_eq!(limits, std::io::ErrorKind::Other);
     }
 
     #[test]
