@@ -1,5 +1,6 @@
 //! The flags of every verb.
 
+use super::bench::args::BenchArgs;
 use super::values::{Pair, RawSize, Size};
 use super::values::{exaggeration, finite, msaa, not_negative, patch_cells, positive, raw_size};
 use super::values::{spacing, whole, within};
@@ -22,7 +23,8 @@ Examples:
   highfell shot nice.hfw --camera 20000,+300,30000,0,-10 -o nice.png
   highfell inspect nice.hfw
   highfell verify nice.hfw --source N43E007.hgt
-  highfell export nice.hfw --level 3 --all -o nice.glb";
+  highfell export nice.hfw --level 3 --all -o nice.glb
+  highfell bench nice.hfw --orbit";
 
 /// Turns elevation data into a world of adaptive triangle meshes and flies over it.
 #[derive(Debug, Parser)]
@@ -51,6 +53,8 @@ pub enum Command {
     Compile(CompileArgs),
     /// Draw one picture of a world without a window
     Shot(ShotArgs),
+    /// Fly without a window and measure every frame
+    Bench(BenchArgs),
     /// Show what is in a world
     Inspect(InspectArgs),
     /// Check that a world is what it says it is
@@ -116,14 +120,21 @@ pub struct ViewArgs {
 #[command(before_help = "\
 Examples:
   highfell fly nice.hfw
-  highfell fly nice.hfw --camera 20000,+300,30000,0,-10 --view wireframe")]
+  highfell fly nice.hfw --camera 20000,+300,30000,0,-10 --view wireframe
+  highfell fly nice.hfw --record flight.json")]
 pub struct FlyArgs {
     /// World file; the built-in world without one
     pub world: Option<PathBuf>,
     /// Start here: X,Y,Z,YAW,PITCH in metres and degrees; Y as +N is N metres above ground and sea
     #[arg(long, value_name = "X,Y,Z,YAW,PITCH", allow_hyphen_values = true)]
     pub camera: Option<CameraArg>,
-    /// Where there is no display, overwrite the pictures of an earlier flight
+    /// Write the flight down when the window is closed, for --play
+    #[arg(long, value_name = "JSON")]
+    pub record: Option<PathBuf>,
+    /// Fly what --record wrote, until a key moves the camera
+    #[arg(long, value_name = "JSON", conflicts_with = "camera")]
+    pub play: Option<PathBuf>,
+    /// Overwrite the recording; where there is no display, the pictures of an earlier flight
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

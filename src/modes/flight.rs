@@ -9,6 +9,7 @@ use crate::render::Gpu;
 use crate::scene::Scene;
 use crate::settings::Settings;
 use crate::terrain::camera::Pose;
+use crate::terrain::flight::Flight;
 use glam::DVec3;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,11 +49,18 @@ impl Pictures {
     }
 }
 
-/// Flies from the start pose in towards the landmark; returns the pictures' paths.
+/// Where a flight goes.
+pub enum Way<'a> {
+    /// From a pose in towards the landmark, well above the ground.
+    In(Pose),
+    Recorded(&'a Flight),
+}
+
+/// Returns the paths of the pictures.
 pub fn fly_headless(
     gpu: &Gpu,
     scene: &mut Scene,
-    start: &Pose,
+    way: &Way,
     settings: &Settings,
     pictures: &Pictures,
 ) -> Result<Vec<PathBuf>> {
@@ -64,10 +72,16 @@ pub fn fly_headless(
     let paths: Vec<PathBuf> = pictures.paths().collect();
     for (number, path) in paths.iter().enumerate() {
         let share = number as f64 / (PICTURES - 1) as f64;
-        let mut pose = along(start, target, share);
-        let (x, z) = (pose.eye.x, pose.eye.z);
-        let ground = ground_m(scene.world(), x, z, exaggeration)?;
-        pose.eye.y = pose.eye.y.max(ground + CLEARANCE_M);
+        let pose = match way {
+            Way::Recorded(flight) => flight.at(share * flight.seconds()),
+            Way::In(start) => {
+                let mut pose = along(start, target, share);
+                let (x, z) = (pose.eye.x, pose.eye.z);
+                let ground = ground_m(scene.world(), x, z, exaggeration)?;
+                pose.eye.y = pose.eye.y.max(ground + CLEARANCE_M);
+                pose
+            }
+        };
         scene.settle(gpu, &pose, settings, SIZE, PATIENCE)?;
         let (picture, _) = scene.picture(gpu, &pose, settings, SIZE, 0.0)?;
         write_png(path, pictures.force, &picture)?;

@@ -8,6 +8,7 @@ macro_rules! tell {
     }};
 }
 
+pub mod bench;
 pub mod builtin;
 pub mod cli;
 pub mod compile;
@@ -21,6 +22,7 @@ pub mod verify;
 mod arguments;
 mod flight;
 mod patch;
+mod recorded;
 mod sections;
 
 use crate::error::{Error, Result};
@@ -30,7 +32,7 @@ use crate::settings::{Settings, Setup};
 use crate::terrain::camera::{CameraArg, Pose};
 use crate::world::water::surface_m;
 use crate::world::{Meta, World};
-use cli::{Command, ViewArgs};
+use cli::{Command, FlyArgs, ViewArgs};
 use glam::{DVec3, dvec3};
 use std::path::Path;
 use std::sync::Arc;
@@ -76,13 +78,18 @@ pub fn run() -> Result<()> {
         return list_adapters();
     }
     match cli.command {
-        None => fly::run(None, &cli.view, None, cli.force),
-        Some(Command::Fly(args)) => {
-            let (world, camera) = (args.world.as_deref(), args.camera.as_ref());
-            fly::run(world, &args.view, camera, args.force)
-        }
+        None => fly::run(&FlyArgs {
+            world: None,
+            camera: None,
+            record: None,
+            play: None,
+            force: cli.force,
+            view: cli.view,
+        }),
+        Some(Command::Fly(args)) => fly::run(&args),
         Some(Command::Compile(args)) => compile::run(&args),
         Some(Command::Shot(args)) => shot::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Inspect(args)) => inspect::run(&args),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Export(args)) => export::run(&args),

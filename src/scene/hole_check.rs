@@ -3,8 +3,8 @@
 
 use super::{Scene, bad_world};
 use crate::error::Result;
-use crate::render::Gpu;
-use crate::settings::{Settings, View};
+use crate::render::{Gpu, Picture};
+use crate::settings::{Settings, Stats, View};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::holes::HoleTest;
@@ -54,11 +54,28 @@ impl HoleCheck {
         size: [u32; 2],
         seconds: f64,
     ) -> Result<u64> {
-        let settings = Settings {
-            view: View::Hole,
-            ..settings.clone()
-        };
+        let settings = hole_view(settings);
         let (picture, stats) = scene.picture(gpu, pose, &settings, size, seconds)?;
+        Ok(self.holes(&picture, &stats, pose, &settings))
+    }
+
+    /// Hole pixels of the last frame, which had these counters, from its pose.
+    pub fn count_again(
+        &self,
+        gpu: &Gpu,
+        scene: &mut Scene,
+        pose: &Pose,
+        settings: &Settings,
+        size: [u32; 2],
+        stats: &Stats,
+    ) -> Result<u64> {
+        let settings = hole_view(settings);
+        let picture = scene.picture_again(gpu, pose, &settings, size, 0.0)?;
+        Ok(self.holes(&picture, stats, pose, &settings))
+    }
+
+    fn holes(&self, picture: &Picture, stats: &Stats, pose: &Pose, settings: &Settings) -> u64 {
+        let size = picture.size;
         let [error_m, at_eye_m] = [stats.largest_drawn_error_m, stats.error_at_eye_m]
             .map(|error_m| error_m + self.rebuilt_error_m);
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
@@ -77,12 +94,15 @@ impl HoleCheck {
             ];
             pixel[1] == 0 && around.iter().all(|(dx, dy)| must_hit(x + dx, y + dy))
         };
-        Ok(picture
-            .pixels
-            .iter()
-            .enumerate()
-            .filter(|&pixel| is_hole(pixel))
-            .count() as u64)
+        let pixels = picture.pixels.iter().enumerate();
+        pixels.filter(|&pixel| is_hole(pixel)).count() as u64
+    }
+}
+
+fn hole_view(settings: &Settings) -> Settings {
+    Settings {
+        view: View::Hole,
+        ..settings.clone()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::files;
 use crate::render::gpu::WindowFrame;
 use crate::render::painter::{OverlayShapes, Painter};
 use crate::render::target::{Picture, PictureTarget};
-use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
+use crate::render::{DrawPatch, FrameView, Gpu, Renderer, WindowSurface};
 use crate::settings::{CpuTimes, Settings, Setup, Stats};
 use crate::stream::plan::PlanLimits;
 use crate::stream::{BuiltPatch, Streamer};
@@ -24,7 +24,7 @@ use crate::world::water::surface_m;
 use crate::world::{PatchKey, WaterMask, World};
 use pops::PopMeter;
 use spans::Spans;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -96,6 +96,8 @@ pub struct Scene {
     /// What the last selection chose to draw.
     cut: HashSet<PatchKey>,
     pops: PopMeter,
+    /// What the last frame drew.
+    draws: Vec<DrawPatch>,
     born: Instant,
 }
 
@@ -158,6 +160,7 @@ impl Scene {
             }
         };
         times.encode = spans.lap();
+        self.draws = drawn.draws;
         Stats {
             adapter: self.adapter.clone(),
             triangles: counts.triangles,
@@ -198,6 +201,36 @@ impl Scene {
         };
         let stats = self.frame(gpu, pose, settings, seconds, to);
         Ok((target.read(gpu)?, stats))
+    }
+
+    /// Draws again what the last frame drew, from the same pose but perhaps in another view, and
+    /// reads it back. Nothing is selected or streamed.
+    pub fn picture_again(
+        &mut self,
+        gpu: &Gpu,
+        pose: &Pose,
+        settings: &Settings,
+        size: [u32; 2],
+        seconds: f64,
+    ) -> Result<Picture> {
+        let target = PictureTarget::new(gpu, size)?;
+        let view = FrameView {
+            meta: &self.world.meta,
+            sea_floor: self.sea_floor,
+            viewpoint: &Viewpoint::new(pose, settings.fov_deg, size),
+            settings,
+            draws: &self.draws,
+            seconds,
+        };
+        self.renderer.draw_picture(gpu, &view, &target, size);
+        target.read(gpu)
+    }
+
+    /// Milliseconds by pass of the last frame that the GPU has finished.
+    pub fn gpu_ms(&mut self, gpu: &Gpu) -> BTreeMap<String, f64> {
+        let clock = self.renderer.clock();
+        clock.take_finished(gpu);
+        clock.pass_ms().clone()
     }
 
     /// Streams until all that a camera wants is there; an error when it takes longer than
@@ -270,6 +303,7 @@ impl Scene {
             upload_bytes: 0,
             cut: HashSet::new(),
             pops: PopMeter::default(),
+            draws: Vec::new(),
             born: Instant::now(),
         };
         for root in roots {

@@ -10,6 +10,7 @@ pub mod camera;
 pub mod detail;
 mod distances;
 mod fine;
+pub mod flight;
 pub mod height_map;
 pub mod hierarchy;
 pub mod holes;

@@ -6,6 +6,7 @@
 use highfell::compile::compile;
 use highfell::files;
 use highfell::modes::builtin;
+use highfell::terrain::flight::Flight;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     let (writer, _) = compile(&builtin::source(513), &builtin::options(), |_| Ok(())).unwrap();
     files::write_world(&world, false, writer).unwrap();
 
+    let flight = folder.path().join("flight.json");
     let display = Display::start();
     let mut program = display
         .command(env!("CARGO_BIN_EXE_highfell"))
@@ -34,6 +36,8 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
             "--adapter",
             "software",
             "--no-water",
+            "--record",
+            flight.to_str().unwrap(),
         ])
         .env("XDG_CACHE_HOME", folder.path())
         .stderr(Stdio::piped())
@@ -135,6 +139,15 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     std::io::Read::read_to_string(&mut program.stderr.take().unwrap(), &mut stderr).unwrap();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
+
+    // All of it was written down: it went somewhere and came back.
+    let written = std::fs::read_to_string(&flight).expect("the recorded flight");
+    let flight = Flight::from_json(&written).expect("a flight");
+    let [first, last] = [0.0, flight.seconds()].map(|seconds| flight.at(seconds).eye);
+    let way = (0..1000).map(|i| flight.at(flight.seconds() * 0.001 * f64::from(i)).eye);
+    let farthest_m = way.map(|eye| eye.distance(first)).fold(0.0, f64::max);
+    assert!(farthest_m > 10.0, "only {farthest_m} m");
+    assert_eq!(first, last, "Home");
 }
 
 /// A virtual display with a window manager on it; both end with it.

@@ -2,8 +2,9 @@
 
 use super::bindings::{self, Action};
 use super::controller::{FlyCamera, Held};
+use super::recorder::Recorder;
 use crate::error::{Error, Result};
-use crate::modes::cli::ViewArgs;
+use crate::modes::cli::FlyArgs;
 use crate::modes::{first_pose, setup};
 use crate::overlay::input::OverlayInput;
 use crate::overlay::{Overlay, OverlayView};
@@ -12,9 +13,11 @@ use crate::render::{AdapterChoice, Gpu, WindowSurface};
 use crate::scene::{Scene, Target};
 use crate::settings::{Settings, Setup, Stats, View};
 use crate::terrain::camera::CameraArg;
+use crate::terrain::flight::Flight;
 use crate::world::World;
 use glam::DVec3;
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use winit::application::ApplicationHandler;
@@ -33,22 +36,25 @@ const HIDDEN_PAUSE: Duration = Duration::from_millis(50);
 const LEAST_PIXEL_ERROR: f64 = 0.25;
 const MOST_PIXEL_ERROR: f64 = 32.0;
 
-/// Flies until the window is closed.
+/// Flies until the window is closed; returns the way that was flown, if it is to be recorded.
 pub fn fly(
     event_loop: EventLoop<()>,
     world: Arc<World>,
     settings: Settings,
-    args: &ViewArgs,
-    camera: Option<&CameraArg>,
-    title: &str,
-) -> Result<()> {
+    args: &FlyArgs,
+    recorded: Option<Flight>,
+) -> Result<Option<Flight>> {
+    let title = args.world.as_deref().and_then(Path::file_name);
+    let title = title.map_or("built-in archipelago".into(), |name| name.to_string_lossy());
     let mut app = App {
         start: Start {
             world,
             settings,
-            setup: setup(args, 4),
-            adapter: args.adapter.clone(),
-            camera: camera.copied(),
+            setup: setup(&args.view, 4),
+            adapter: args.view.adapter.clone(),
+            camera: args.camera,
+            recorded,
+            records: args.record.is_some(),
             title: title.into(),
         },
         running: None,
@@ -57,7 +63,8 @@ pub fn fly(
     event_loop
         .run_app(&mut app)
         .map_err(|error| Error::Gpu(format!("the window's event loop ended: {error}")))?;
-    app.outcome
+    app.outcome?;
+    Ok(app.running.and_then(|running| running.recorder.flight()))
 }
 
 /// What it takes to open the window.
@@ -67,6 +74,9 @@ struct Start {
     setup: Setup,
     adapter: AdapterChoice,
     camera: Option<CameraArg>,
+    /// What is flown until a key moves the camera.
+    recorded: Option<Flight>,
+    records: bool,
     title: String,
 }
 
@@ -150,6 +160,7 @@ struct Running {
     input: OverlayInput,
     settings: Settings,
     camera: FlyCamera,
+    recorder: Recorder,
     held: HashSet<KeyCode>,
     looking: bool,
     occluded: bool,
@@ -177,13 +188,19 @@ impl Running {
         let (gpu, surface) = Gpu::open_window(window.clone(), display, size, &start.adapter)?;
         let scene = Scene::for_window(&gpu, start.world.clone(), &surface, &start.setup)?;
         let settings = start.settings.clone();
-        let exaggeration = settings.lod.exaggeration;
-        let pose = first_pose(start.camera.as_ref(), &start.world, exaggeration)?;
+        let pose = match &start.recorded {
+            Some(flight) => flight.at(0.0),
+            None => {
+                let exaggeration = settings.lod.exaggeration;
+                first_pose(start.camera.as_ref(), &start.world, exaggeration)?
+            }
+        };
         let overlay = Overlay::new();
         let input = OverlayInput::new(&overlay, &window);
         Ok(Running {
             painter: Painter::new(&gpu, &surface),
             camera: FlyCamera::new(pose, &start.world.meta),
+            recorder: Recorder::new(start.recorded.clone(), start.records),
             input,
             overlay,
             window,
@@ -253,6 +270,9 @@ impl Running {
             return After::GoOn;
         }
         self.held.insert(code);
+        if bindings::motion_of(code) != [0.0; 3] {
+            self.recorder.stop();
+        }
         if code == KeyCode::KeyQ && self.is_held([KeyCode::ControlLeft, KeyCode::ControlRight]) {
             return After::Quit;
         }
@@ -280,7 +300,10 @@ impl Running {
             }
             Action::ToggleLook => self.look(!self.looking),
             Action::FreeMouse => self.look(false),
-            Action::Home => self.camera.go_home(),
+            Action::Home => {
+                self.recorder.stop();
+                self.camera.go_home();
+            }
             Action::ResetSpeed => self.camera.reset_speed(),
             Action::FinerError => lod.pixel_error = (lod.pixel_error / 1.25).max(LEAST_PIXEL_ERROR),
             Action::CoarserError => {
@@ -312,6 +335,9 @@ impl Running {
             return;
         }
         self.looking = on;
+        if on {
+            self.recorder.stop();
+        }
         self.window.set_cursor_visible(!on);
         if on {
             // X11 cannot lock the cursor, macOS cannot confine it.
@@ -331,7 +357,11 @@ impl Running {
         let step = now - self.last_frame;
         self.last_frame = now;
         self.frame_ms += (step.as_secs_f64() * 1000.0 - self.frame_ms) * 0.1;
-        self.move_camera(step.min(LONGEST_STEP).as_secs_f64());
+        let seconds = self.began.elapsed().as_secs_f64();
+        match self.recorder.played(seconds) {
+            Some(pose) => self.camera.pose = pose,
+            None => self.move_camera(step.min(LONGEST_STEP).as_secs_f64()),
+        }
         if !self.can_be_seen() {
             return;
         }
@@ -358,7 +388,7 @@ impl Running {
             size,
             overlay: Some((&mut self.painter, shapes)),
         };
-        let seconds = self.began.elapsed().as_secs_f64();
+        self.recorder.note(seconds, &self.camera.pose);
         self.stats = self.scene.frame(
             &self.gpu,
             &self.camera.pose,
