@@ -130,6 +130,8 @@ pub struct Stats {
     pub skirt_triangles: u64,
     /// Draw calls: one a pipeline where the adapter takes many patches at once, else one a patch.
     pub draws: u64,
+    /// Patches that cover the ground, in view or not.
+    pub patches_selected: u64,
     /// By level, finest first.
     pub patches_drawn: Vec<u64>,
     pub patches_resident: Vec<u64>,

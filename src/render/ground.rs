@@ -19,6 +19,7 @@ use crate::terrain::normals;
 use crate::world::{Coverage, Layout, Meta, PatchKey};
 use bytemuck::{Pod, Zeroable};
 use commands::Commands;
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// As much as every adapter can bind at once.
@@ -93,7 +94,7 @@ pub struct Ground {
     index_arena: Arena,
     texel_slots: Vec<u32>,
     capacity: usize,
-    patches: HashMap<PatchKey, Resident>,
+    patches: FxHashMap<PatchKey, Resident>,
 }
 
 /// Where a patch lies.
@@ -160,7 +161,7 @@ impl Ground {
             index_arena: Arena::new(page_words, index_pages),
             texel_slots: (0..texel_slots).rev().collect(),
             pipelines: pipelines::create(gpu, globals, &group_layout, format, has_voids),
-            patches: HashMap::new(),
+            patches: FxHashMap::default(),
             layout,
             vertices,
             indices,

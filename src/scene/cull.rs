@@ -2,21 +2,21 @@
 //! skirts hang.
 
 use super::pops::Jump;
-use super::{FADE_S, Loaded, Scene};
+use super::{FADE_S, Loaded, Place, Scene};
 use crate::render::{Cut, DrawPatch, split_eye};
 use crate::settings::Settings;
 use crate::terrain::camera::{Bounds, Viewpoint};
 use crate::terrain::lod::{Range, Selected, Selection};
 use crate::world::{Layout, PatchKey};
 use glam::{DVec3, ivec2};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::FxHashMap;
 
 /// What of a selection is drawn, and what is to be said of it.
 pub struct Drawn {
     /// Those that are not cut first, each group near to far.
     pub draws: Vec<DrawPatch>,
     pub patches_by_level: Vec<u64>,
-    pub jumps: HashMap<PatchKey, Jump>,
+    pub jumps: FxHashMap<PatchKey, Jump>,
     pub neighbour_level_steps: Vec<u64>,
     pub errors: DrawnErrors,
 }
@@ -39,7 +39,7 @@ pub fn cull(
     let mut drawn = Drawn {
         draws: Vec::new(),
         patches_by_level: vec![0; levels],
-        jumps: HashMap::new(),
+        jumps: FxHashMap::default(),
         neighbour_level_steps: vec![0; levels],
         errors: DrawnErrors::default(),
     };
@@ -49,10 +49,14 @@ pub fn cull(
             .errors
             .look_under_eye(selected, &loaded, viewpoint.eye, exaggeration);
         let error_m = loaded.largest_error_m() * exaggeration;
-        let beside = neighbour_levels(&meta.layout, &scene.cut, key);
+        let may_be_seen = |skirt_m| viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
+        // Most are out of view however deep their skirts hang.
+        if !may_be_seen(error_m + skirts.deepest_m) || loaded.absent {
+            continue;
+        }
+        let beside = neighbour_levels(&meta.layout, &scene.drawn, key);
         let skirt_m = skirts.depth_m(key, error_m, beside);
-        let seen = viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
-        if !seen || loaded.absent || settings.hidden_patch == Some(key) {
+        if !may_be_seen(skirt_m) || settings.hidden_patch == Some(key) {
             continue;
         }
         let (morph_from_m, morph_to_m) = ranges
@@ -95,11 +99,17 @@ pub fn cull(
     drawn
 }
 
+/// T-junctions leave gaps of a rounding error even where no mesh is wrong: skirts hang at least by
+/// this share of a step of the lattice.
+const LEAST_SKIRT: f64 = 0.1;
+
 /// How deep skirts must hang.
 struct Skirts<'a> {
     layout: &'a Layout,
     /// `E_k` as drawn, by level.
     level_errors_m: Vec<f64>,
+    /// No skirt hangs deeper by more than its patch's own error.
+    deepest_m: f64,
     spacing_m: f64,
     wanted: bool,
 }
@@ -109,9 +119,16 @@ impl<'a> Skirts<'a> {
         let meta = &scene.world.meta;
         let factor = f64::from(scene.mesher.error_factor()) * settings.lod.exaggeration;
         let exaggerated = |error: f64| error * factor;
+        let errors_m: Vec<f64> = meta.errors_m().into_iter().map(exaggerated).collect();
+        let coarsest_m = meta.layout.stride(meta.layout.coarsest()) as f64
+            * meta.spacing_m[0].min(meta.spacing_m[1]);
         Skirts {
             layout: &meta.layout,
-            level_errors_m: meta.errors_m().into_iter().map(exaggerated).collect(),
+            deepest_m: errors_m
+                .iter()
+                .copied()
+                .fold(LEAST_SKIRT * coarsest_m, f64::max),
+            level_errors_m: errors_m,
             spacing_m: meta.spacing_m[0].min(meta.spacing_m[1]),
             wanted: settings.skirts,
         }
@@ -125,8 +142,7 @@ impl<'a> Skirts<'a> {
         }
         let coarsest = beside.into_iter().flatten().fold(key.level, u8::max);
         let beside = (coarsest + 1).min(self.layout.coarsest());
-        // T-junctions leave gaps of a rounding error even where no mesh is wrong.
-        let least = 0.1 * self.layout.stride(key.level) as f64 * self.spacing_m;
+        let least = LEAST_SKIRT * self.layout.stride(key.level) as f64 * self.spacing_m;
         (error_m + self.level_errors_m[beside as usize]).max(least)
     }
 }
@@ -193,18 +209,23 @@ fn grown(bounds: Bounds, error_m: f64, skirt_m: f64) -> Bounds {
 }
 
 /// The level of what is drawn across each border of a patch, where it is no finer.
-fn neighbour_levels(layout: &Layout, cut: &HashSet<PatchKey>, key: PatchKey) -> [Option<u8>; 4] {
+fn neighbour_levels(
+    layout: &Layout,
+    drawn: &FxHashMap<PatchKey, Place>,
+    key: PatchKey,
+) -> [Option<u8>; 4] {
     [(0, -1), (1, 0), (0, 1), (-1, 0)].map(|(dx, dz)| {
         let (x, z) = (key.x.checked_add_signed(dx)?, key.z.checked_add_signed(dz)?);
         let mut neighbour = PatchKey::new(key.level, x, z);
-        while !cut.contains(&neighbour) {
-            // Finer neighbours, and the world's border, end at the top without a match.
-            if neighbour.level == layout.coarsest() {
-                return None;
+        loop {
+            match drawn.get(&neighbour) {
+                Some(Place::Cut) => return Some(neighbour.level),
+                // Finer ones, or the world's border.
+                Some(Place::Replaced) => return None,
+                None if neighbour.level == layout.coarsest() => return None,
+                None => neighbour = neighbour.parent(),
             }
-            neighbour = neighbour.parent();
         }
-        Some(neighbour.level)
     })
 }
 

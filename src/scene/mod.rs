@@ -23,8 +23,9 @@ use crate::terrain::mesh::Mesher;
 use crate::world::water::surface_m;
 use crate::world::{PatchKey, WaterMask, World};
 use pops::PopMeter;
+use rustc_hash::FxHashMap;
 use spans::Spans;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,6 +82,15 @@ impl Loaded {
     }
 }
 
+/// What a patch is in the cut that is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is drawn where it is in view.
+    Cut,
+    /// Its children are, or theirs.
+    Replaced,
+}
+
 pub struct Scene {
     world: Arc<World>,
     water: Option<WaterMask>,
@@ -89,12 +99,13 @@ pub struct Scene {
     mesher: Mesher,
     streamer: Streamer,
     renderer: Renderer,
-    loaded: HashMap<PatchKey, Loaded>,
+    loaded: FxHashMap<PatchKey, Loaded>,
     adapter: String,
     /// Bytes uploaded since the last frame was drawn.
     upload_bytes: u64,
-    /// What the last selection chose to draw.
-    cut: HashSet<PatchKey>,
+    /// What the last selection chose to draw, and where in the hierarchy that is.
+    last_cut: Vec<PatchKey>,
+    drawn: FxHashMap<PatchKey, Place>,
     pops: PopMeter,
     /// What the last frame drew.
     draws: Vec<DrawPatch>,
@@ -136,7 +147,7 @@ impl Scene {
         let mut spans = Spans::start();
         let mut times = CpuTimes::default();
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, target.size());
-        let (ranges, selection) = self.select(&viewpoint, settings);
+        let (ranges, selection) = self.select(&viewpoint, settings, seconds);
         times.select = spans.lap();
         self.stream(gpu, &selection, settings, seconds);
         times.stream = spans.lap();
@@ -166,6 +177,7 @@ impl Scene {
             triangles: counts.triangles,
             skirt_triangles: counts.skirt_triangles,
             draws: counts.draws,
+            patches_selected: selection.cut.len() as u64,
             patches_drawn: drawn.patches_by_level,
             patches_resident: self.renderer.resident(),
             patches_missing: selection.wants.len() as u64,
@@ -247,7 +259,7 @@ impl Scene {
         let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
         loop {
             let now_s = SETTLING_S + self.born.elapsed().as_secs_f64();
-            let (_, selection) = self.select(&viewpoint, settings);
+            let (_, selection) = self.select(&viewpoint, settings, now_s);
             self.stream(gpu, &selection, settings, now_s);
             if selection.wants.is_empty() {
                 return Ok(());
@@ -298,10 +310,11 @@ impl Scene {
             mesher: setup.mesher,
             streamer,
             renderer,
-            loaded: HashMap::new(),
+            loaded: FxHashMap::default(),
             adapter: gpu.describe(),
             upload_bytes: 0,
-            cut: HashSet::new(),
+            last_cut: Vec::new(),
+            drawn: FxHashMap::default(),
             pops: PopMeter::default(),
             draws: Vec::new(),
             born: Instant::now(),
@@ -317,11 +330,17 @@ impl Scene {
     }
 
     /// The ranges of the levels, and the cut through them.
-    fn select(&self, viewpoint: &Viewpoint, settings: &Settings) -> (Vec<Range>, Selection) {
+    fn select(
+        &mut self,
+        viewpoint: &Viewpoint,
+        settings: &Settings,
+        seconds: f64,
+    ) -> (Vec<Range>, Selection) {
         let meta = &self.world.meta;
         let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
         let (exaggeration, most) = (settings.lod.exaggeration, self.renderer.capacity());
         let selection = lod::select(meta, &ranges, exaggeration, viewpoint, &self.streamer, most);
+        self.note_cut(&selection, seconds);
         (ranges, selection)
     }
 
@@ -338,7 +357,6 @@ impl Scene {
                 self.streamer.loaded(patch.key);
             }
         }
-        self.note_cut(selection, seconds);
     }
 
     fn put(&mut self, gpu: &Gpu, patch: &BuiltPatch) -> bool {
@@ -366,13 +384,22 @@ impl Scene {
 
     /// Patches that take their parent's place begin in its shape.
     fn note_cut(&mut self, selection: &Selection, seconds: f64) {
-        let cut: HashSet<PatchKey> = selection.cut.iter().map(|selected| selected.key).collect();
-        for key in cut.iter().filter(|key| self.cut.contains(&key.parent())) {
-            if let Some(loaded) = self.loaded.get_mut(key) {
+        let keys = selection.cut.iter().map(|selected| selected.key);
+        if self.last_cut.iter().copied().eq(keys.clone()) {
+            return;
+        }
+        for key in keys.clone() {
+            let parent_was_drawn = self.drawn.get(&key.parent()) == Some(&Place::Cut);
+            if let Some(loaded) = self.loaded.get_mut(&key).filter(|_| parent_was_drawn) {
                 loaded.replaced_parent_s = seconds;
             }
         }
-        self.cut = cut;
+        self.drawn.clear();
+        let replaced = selection.replaced.iter().map(|&key| (key, Place::Replaced));
+        self.drawn.extend(replaced);
+        self.drawn.extend(keys.clone().map(|key| (key, Place::Cut)));
+        self.last_cut.clear();
+        self.last_cut.extend(keys);
     }
 }
 

@@ -7,12 +7,12 @@
 use super::Loaded;
 use crate::render::DrawPatch;
 use crate::world::{Layout, PatchKey};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// What the pictures of a scene were made of.
 #[derive(Default)]
 pub struct PopMeter {
-    last: HashMap<PatchKey, Jump>,
+    last: FxHashMap<PatchKey, Jump>,
 }
 
 /// By how many pixels a patch can jump where it stands.
@@ -53,7 +53,7 @@ impl Jump {
 
 impl PopMeter {
     /// Takes in the next picture; the largest jump since the one before, 0 for the first.
-    pub fn next(&mut self, layout: &Layout, now: HashMap<PatchKey, Jump>) -> f64 {
+    pub fn next(&mut self, layout: &Layout, now: FxHashMap<PatchKey, Jump>) -> f64 {
         let split = largest_climb(layout, &now, &self.last);
         let merged = largest_climb(layout, &self.last, &now);
         self.last = now;
@@ -64,8 +64,8 @@ impl PopMeter {
 /// The largest jump of patches in `finer` from or to an ancestor in `coarser`.
 fn largest_climb(
     layout: &Layout,
-    finer: &HashMap<PatchKey, Jump>,
-    coarser: &HashMap<PatchKey, Jump>,
+    finer: &FxHashMap<PatchKey, Jump>,
+    coarser: &FxHashMap<PatchKey, Jump>,
 ) -> f64 {
     let climbs = finer.iter().filter_map(|(&key, jump)| {
         if coarser.contains_key(&key) {

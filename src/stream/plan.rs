@@ -17,8 +17,8 @@ use super::BuiltPatch;
 use crate::settings::StreamStats;
 use crate::terrain::lod::Want;
 use crate::world::{FormatError, HeightGrid, Layout, PatchKey, Section, SectionKey};
+use rustc_hash::FxHashMap;
 use sections::{SectionState, Sections};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 pub type Ticket = u64;
@@ -111,7 +111,7 @@ pub struct Plan {
     layout: Layout,
     limits: PlanLimits,
     sections: Sections,
-    patches: HashMap<PatchKey, PatchState>,
+    patches: FxHashMap<PatchKey, PatchState>,
     last_ticket: Ticket,
     open_tickets: usize,
     frame: u64,
@@ -123,7 +123,7 @@ impl Plan {
             layout,
             limits,
             sections: Sections::default(),
-            patches: HashMap::new(),
+            patches: FxHashMap::default(),
             last_ticket: 0,
             open_tickets: 0,
             frame: 0,

@@ -129,6 +129,8 @@ pub struct Selected {
 pub struct Selection {
     /// The loaded patches that cover the ground once, whether in view or not.
     pub cut: Vec<Selected>,
+    /// The patches above them, whose children take their place.
+    pub replaced: Vec<PatchKey>,
     /// What is missing, most urgent first.
     pub wants: Vec<Want>,
     /// Every patch that is drawn, wanted, or above one that is: must stay loaded.
@@ -163,7 +165,8 @@ pub fn select(
             out,
         };
         for key in meta.layout.keys(coarsest) {
-            selector.visit(key, meta.height_range, true);
+            let is_loaded = residency.is_loaded(key);
+            selector.visit(key, meta.height_range, is_loaded, true);
         }
         selector.out
     };
@@ -209,13 +212,13 @@ struct Selector<'a, R> {
 impl<R: Residency> Selector<'_, R> {
     /// `around` bounds the heights of a patch whose record is not in memory yet; `drawn` is true
     /// when all ancestors are replaced by their children.
-    fn visit(&mut self, key: PatchKey, around: [i32; 2], drawn: bool) {
+    fn visit(&mut self, key: PatchKey, around: [i32; 2], is_loaded: bool, drawn: bool) {
         let layout: &Layout = &self.meta.layout;
         let range = self.residency.height_range(key).unwrap_or(around);
         let bounds = patch_bounds(self.meta, key, range, self.exaggeration);
         let distance_m = bounds.distance(self.view.eye);
         self.out.visited.push(key);
-        if !self.residency.is_loaded(key) {
+        if !is_loaded {
             self.out.wants.push(Want {
                 key,
                 distance_m,
@@ -225,18 +228,22 @@ impl<R: Residency> Selector<'_, R> {
         let finer = key.level > self.out.finest_level
             && distance_m < self.ranges[key.level as usize - 1].end_m
             && self.out.visited.len() <= self.most;
-        let replaced = finer
-            && drawn
-            && layout
-                .present_children(key)
-                .all(|child| self.residency.is_loaded(child));
-        if drawn && !replaced {
+        let mut children = [None; 4];
+        if finer {
+            let present = layout.present_children(key);
+            for (slot, child) in children.iter_mut().zip(present) {
+                *slot = Some((child, self.residency.is_loaded(child)));
+            }
+        }
+        let all_loaded = children.iter().flatten().all(|&(_, is_loaded)| is_loaded);
+        let replaced = finer && drawn && all_loaded;
+        if replaced {
+            self.out.replaced.push(key);
+        } else if drawn {
             self.out.cut.push(Selected { key, bounds });
         }
-        if finer {
-            for child in layout.present_children(key) {
-                self.visit(child, range, replaced);
-            }
+        for (child, is_loaded) in children.into_iter().flatten() {
+            self.visit(child, range, is_loaded, replaced);
         }
     }
 }

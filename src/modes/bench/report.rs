@@ -143,6 +143,7 @@ impl Report {
             "gpu_ms": gpu,
             "triangles": counts(frames.iter().map(|f| f.stats.triangles)),
             "draws": counts(frames.iter().map(|f| f.stats.draws)),
+            "patches_selected": counts(frames.iter().map(|f| f.stats.patches_selected)),
             "patches_drawn": counts(frames.iter().map(patches)),
             "patches_drawn_by_level": self.sums(|stats| &stats.patches_drawn),
             "upload_bytes": {

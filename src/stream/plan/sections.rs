@@ -4,7 +4,7 @@
 
 use super::{Pause, Pending};
 use crate::world::{Section, SectionKey};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ const FOR_EVER: u64 = u64::MAX;
 
 #[derive(Default)]
 pub struct Sections {
-    states: HashMap<SectionKey, SectionState>,
+    states: FxHashMap<SectionKey, SectionState>,
     /// Bytes of all prepared sections, and of the global repository's among them.
     bytes: usize,
     kept_bytes: usize,
