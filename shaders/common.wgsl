@@ -32,6 +32,8 @@ struct Globals {
     ground_high_m: f32,
     water_square: f32,
     pixel_rad: f32,
+    // Where levels of detail are chosen from, seen from the eye.
+    lod_eye: vec4f,
 }
 
 @group(0) @binding(0) var<uniform> globals: Globals;

@@ -54,7 +54,7 @@ fn ground_vertex(v: Vertex, p: Patch, corner: vec3f) -> Ground {
     let flat_place = vec2f(cell) * globals.spacing_m - globals.eye_rest_m.xz;
     let own = f32(v.heights.x - globals.eye_units) * globals.unit_m - globals.eye_rest_m.y;
     let parent = f32(v.heights.y - globals.eye_units) * globals.unit_m - globals.eye_rest_m.y;
-    let distance = length(vec3f(flat_place.x, own, flat_place.y));
+    let distance = length(vec3f(flat_place.x, own, flat_place.y) - globals.lod_eye.xyz);
     let by_distance = clamp((distance - p.morph.x) * p.morph.y, 0.0, 1.0);
     let morph = max(by_distance, p.morph.z);
     var to = vec3f(flat_place.x, own * (1.0 - morph) + parent * morph, flat_place.y);

@@ -6,6 +6,7 @@
 use crate::terrain::lod::{LodSettings, Range};
 use crate::terrain::mesh::Mesher;
 use crate::world::PatchKey;
+use glam::DVec3;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -69,6 +70,10 @@ pub struct Settings {
     pub sun_height_deg: f64,
     /// Metres over which the air thickens.
     pub fog_m: f64,
+    /// Levels are chosen from here, in metres of the world, instead of from the camera.
+    pub lod_eye: Option<DVec3>,
+    /// Vertices move to the next level's shape before it takes their place.
+    pub morph: bool,
     pub water: bool,
     pub skirts: bool,
     /// The camera stays this far above the ground, where it is kept above at all.
@@ -88,6 +93,8 @@ impl Default for Settings {
             sun_azimuth_deg: 300.0,
             sun_height_deg: 38.0,
             fog_m: 60_000.0,
+            lod_eye: None,
+            morph: true,
             water: true,
             skirts: true,
             clearance_m: Some(2.0),

@@ -108,6 +108,9 @@ pub struct ViewArgs {
     /// Leave out the sea
     #[arg(long)]
     pub no_water: bool,
+    /// Do not morph from level to level: see them pop
+    #[arg(long)]
+    pub no_morph: bool,
     /// Leave out the skirts that cover gaps between patches
     #[arg(long)]
     pub no_skirts: bool,

@@ -124,6 +124,7 @@ fn settings(args: &ViewArgs, world: &World) -> Result<Settings> {
         .fog_km
         .map_or((1.5 * width.max(depth)).max(60_000.0), |km| km * 1000.0);
     settings.water = !args.no_water;
+    settings.morph = !args.no_morph;
     settings.skirts = !args.no_skirts;
     settings.hidden_patch = args.hide_patch;
     Ok(settings)

@@ -140,6 +140,8 @@ fn view_settings(ui: &mut Ui, settings: &mut Settings) {
     }
     ui.horizontal(|ui| {
         ui.checkbox(&mut settings.water, "water");
+        ui.checkbox(&mut settings.morph, "morph")
+            .on_hover_text("without it, changes of level pop");
         ui.checkbox(&mut settings.skirts, "skirts")
             .on_hover_text("walls that cover gaps between patches of different levels");
     });

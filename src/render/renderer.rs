@@ -41,6 +41,7 @@ pub struct Globals {
     pub ground_high_m: f32,
     pub water_square: f32,
     pub pixel_rad: f32,
+    pub lod_eye: [f32; 4],
 }
 
 /// Where no ground is deeper under the sea there is no sea floor, only a flat sea.
@@ -372,5 +373,6 @@ fn globals(frame: &FrameView, water_square: u32) -> Globals {
         ground_high_m: (meta.height_range[1] as f64 * step_m) as f32,
         water_square: water_square as f32,
         pixel_rad: (1.0 / viewpoint.pixels_per_radian) as f32,
+        lod_eye: ray(viewpoint.lod_eye - viewpoint.eye),
     }
 }

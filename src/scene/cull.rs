@@ -59,10 +59,13 @@ pub fn cull(
         if !may_be_seen(skirt_m) || settings.hidden_patch == Some(key) {
             continue;
         }
-        let (morph_from_m, morph_to_m) = ranges
-            .get(key.level as usize)
-            .map_or((0.0, 0.0), |range| (range.morph_from_m, range.morph_to_m));
-        let fade = 1.0 - (seconds - loaded.replaced_parent_s) / FADE_S;
+        let range = ranges.get(key.level as usize).filter(|_| settings.morph);
+        let (morph_from_m, morph_to_m) =
+            range.map_or((0.0, 0.0), |range| (range.morph_from_m, range.morph_to_m));
+        let fade = match settings.morph {
+            true => 1.0 - (seconds - loaded.replaced_parent_s) / FADE_S,
+            false => 0.0,
+        };
         let size = meta.layout.patch_size(key.level) as i32;
         let corner = ivec2(key.x as i32, key.z as i32) * size;
         let draw = DrawPatch {
@@ -82,7 +85,8 @@ pub fn cull(
         };
         let nearest_m = selected.bounds.distance(viewpoint.eye);
         let pixels = viewpoint.pixels_per_radian;
-        let jump = Jump::of(&loaded, &draw, nearest_m, exaggeration, pixels);
+        let lod_m = selected.bounds.distance(viewpoint.lod_eye);
+        let jump = Jump::of(&loaded, &draw, [lod_m, nearest_m], exaggeration, pixels);
         drawn.jumps.insert(key, jump);
         drawn.patches_by_level[key.level as usize] += 1;
         for level in beside.into_iter().flatten() {
@@ -187,8 +191,11 @@ impl DrawnErrors {
         let either_m = loaded.largest_error_m() * exaggeration;
         // The parent's error only counts where the morph has begun.
         let fades = draw.least_morph > 0.0;
-        let morphs_from_m = if fades { 0.0 } else { draw.morph_from_m as f64 };
-        let morphs = selected.bounds.farthest(viewpoint.eye) > morphs_from_m;
+        let from_m = if fades { 0.0 } else { draw.morph_from_m as f64 };
+        let morphs = selected.bounds.farthest(viewpoint.lod_eye) > from_m;
+        // Where levels are chosen from elsewhere, any place may morph.
+        let held = viewpoint.lod_eye != viewpoint.eye;
+        let morphs_from_m = if held { 0.0 } else { from_m };
         self.metres = self.metres.max(if morphs { either_m } else { own_m });
         // Closer than its error, a bound in pixels says nothing.
         if nearest_m > 2.0 * either_m {

@@ -146,7 +146,7 @@ impl Scene {
     ) -> Stats {
         let mut spans = Spans::start();
         let mut times = CpuTimes::default();
-        let viewpoint = Viewpoint::new(pose, settings.fov_deg, target.size());
+        let viewpoint = viewpoint(pose, settings, target.size());
         let (ranges, selection) = self.select(&viewpoint, settings, seconds);
         times.select = spans.lap();
         self.stream(gpu, &selection, settings, seconds);
@@ -229,7 +229,7 @@ impl Scene {
         let view = FrameView {
             meta: &self.world.meta,
             sea_floor: self.sea_floor,
-            viewpoint: &Viewpoint::new(pose, settings.fov_deg, size),
+            viewpoint: &viewpoint(pose, settings, size),
             settings,
             draws: &self.draws,
             seconds,
@@ -256,7 +256,7 @@ impl Scene {
         timeout: Duration,
     ) -> Result<()> {
         let start = Instant::now();
-        let viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
+        let viewpoint = viewpoint(pose, settings, size);
         loop {
             let now_s = SETTLING_S + self.born.elapsed().as_secs_f64();
             let (_, selection) = self.select(&viewpoint, settings, now_s);
@@ -401,6 +401,12 @@ impl Scene {
         self.last_cut.clear();
         self.last_cut.extend(keys);
     }
+}
+
+fn viewpoint(pose: &Pose, settings: &Settings, size: [u32; 2]) -> Viewpoint {
+    let mut viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
+    viewpoint.lod_eye = settings.lod_eye.unwrap_or(viewpoint.eye);
+    viewpoint
 }
 
 fn water_mask(world: &World) -> Result<Option<WaterMask>> {

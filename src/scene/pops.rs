@@ -25,18 +25,18 @@ pub struct Jump {
 }
 
 impl Jump {
-    /// `nearest_m` is the distance of the patch's box.
+    /// The distances are those of the patch's box: for its morph, and from the eye.
     pub fn of(
         loaded: &Loaded,
         draw: &DrawPatch,
-        nearest_m: f64,
+        [lod_m, nearest_m]: [f64; 2],
         exaggeration: f64,
         pixels_per_radian: f64,
     ) -> Jump {
         let largest_m = loaded.largest_morph_m as f64 * exaggeration;
         let length = (draw.morph_to_m - draw.morph_from_m) as f64;
         let by_distance = if length > 0.0 {
-            (nearest_m - draw.morph_from_m as f64) / length
+            (lod_m - draw.morph_from_m as f64) / length
         } else {
             0.0
         };

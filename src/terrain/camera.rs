@@ -110,6 +110,8 @@ impl FromStr for CameraArg {
 #[derive(Clone, Copy, Debug)]
 pub struct Viewpoint {
     pub eye: DVec3,
+    /// Where levels of detail are chosen from: the eye, unless that is held elsewhere.
+    pub lod_eye: DVec3,
     /// Pixels that a radian covers in the middle of the picture.
     pub pixels_per_radian: f64,
     /// Inward normals of the planes through the eye: left, right, bottom, top, and straight ahead.
@@ -142,6 +144,7 @@ impl Viewpoint {
         let view = look_to_mat4(Vec3::ZERO, forward.as_vec3(), up.as_vec3());
         Viewpoint {
             eye: pose.eye,
+            lod_eye: pose.eye,
             pixels_per_radian: size[1] as f64 / (2.0 * half_y),
             planes: planes.map(DVec3::normalize),
             clip_from_eye: projection * view,

@@ -216,7 +216,7 @@ impl<R: Residency> Selector<'_, R> {
         let layout: &Layout = &self.meta.layout;
         let range = self.residency.height_range(key).unwrap_or(around);
         let bounds = patch_bounds(self.meta, key, range, self.exaggeration);
-        let distance_m = bounds.distance(self.view.eye);
+        let distance_m = bounds.distance(self.view.lod_eye);
         self.out.visited.push(key);
         if !is_loaded {
             self.out.wants.push(Want {

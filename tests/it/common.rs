@@ -181,3 +181,19 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub fn within(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * ((self.next() >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}

@@ -17,7 +17,7 @@ use highfell::terrain::camera::Pose;
 use highfell::terrain::height_map::HeightMap;
 use highfell::world::{PatchKey, World};
 
-use crate::common::{built_in_world, data_file, gpu, in_memory, rough_source};
+use crate::common::{SplitMix, built_in_world, data_file, gpu, in_memory, rough_source};
 
 const SIZE: [u32; 2] = [160, 90];
 /// Cameras that share a scene while it streams: the later ones find much of the ground there.
@@ -301,21 +301,5 @@ impl<'a> Flight<'a> {
             without_ground: picture.pixels.iter().filter(bare).count(),
             holes: holes.expect("the picture comes back"),
         }
-    }
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn within(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * ((self.next() >> 11) as f64 / (1u64 << 53) as f64)
     }
 }

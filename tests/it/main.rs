@@ -16,6 +16,7 @@ mod keep;
 mod layers;
 mod nodes;
 mod pictures;
+mod pops;
 mod shaders;
 mod verify;
 mod water;

@@ -58,7 +58,7 @@ fn globals_lie_where_the_shaders_look() {
     let rust = fields!(Globals:
         clip_from_eye, ray_forward, ray_right, ray_up, sun, spacing_m, unit_m, exaggeration,
         eye_cell, eye_units, sea, eye_rest_m, sea_m, last_sample, eye_height_m, fog_m,
-        ground_low_m, ground_high_m, water_square, pixel_rad);
+        ground_low_m, ground_high_m, water_square, pixel_rad, lod_eye);
     let module = parse(COMMON);
     let (members, span) = struct_members(&module, "Globals");
     let shader: Vec<_> = members
