@@ -15,7 +15,7 @@ use super::gpu::Gpu;
 use super::target::{TargetFormat, create_texture};
 use crate::settings::View;
 use crate::terrain::mesh::{PatchMesh, PatchVertex};
-use crate::terrain::normals;
+use crate::terrain::normals::{self, Texel};
 use crate::world::{Coverage, Layout, Meta, PatchKey};
 use bytemuck::{Pod, Zeroable};
 use commands::Commands;
@@ -137,7 +137,7 @@ impl Ground {
             gpu,
             "patch normals",
             [ATLAS_TEXELS; 2],
-            wgpu::TextureFormat::Rgba8Snorm,
+            wgpu::TextureFormat::Rgba16Float,
             usage,
         );
         let coverage = create_texture(
@@ -186,7 +186,7 @@ impl Ground {
         gpu: &Gpu,
         key: PatchKey,
         mesh: &PatchMesh,
-        normals: &[[i8; 4]],
+        normals: &[Texel],
         cells: Option<&Coverage>,
     ) -> bool {
         self.remove(key);
@@ -241,7 +241,7 @@ impl Ground {
         let side = normals::texels(&self.layout, self.layout.coarsest()) as u64;
         self.vertex_arena.used() * 12
             + self.index_arena.used() * 4
-            + self.patches.len() as u64 * side * side * 4
+            + self.patches.len() as u64 * side * side * size_of::<Texel>() as u64
     }
 
     pub(super) fn draw(

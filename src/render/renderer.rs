@@ -11,6 +11,7 @@ use super::water::{self, Water};
 use crate::settings::{Settings, Setup, View};
 use crate::terrain::camera::Viewpoint;
 use crate::terrain::mesh::PatchMesh;
+use crate::terrain::normals::Texel;
 use crate::world::{Coverage, Meta, PatchKey, WaterMask};
 use bytemuck::{Pod, Zeroable};
 use glam::{DVec3, IVec2, Vec3, Vec4};
@@ -100,7 +101,7 @@ impl Renderer {
         gpu: &Gpu,
         key: PatchKey,
         mesh: &PatchMesh,
-        normals: &[[i8; 4]],
+        normals: &[Texel],
         cells: Option<&Coverage>,
     ) -> bool {
         self.ground.upload(gpu, key, mesh, normals, cells)

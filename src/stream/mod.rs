@@ -9,6 +9,7 @@ pub mod workers;
 use crate::settings::StreamStats;
 use crate::terrain::lod::{Residency, Want};
 use crate::terrain::mesh::{Mesher, PatchMesh};
+use crate::terrain::normals::Texel;
 use crate::world::{Coverage, FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
 use std::collections::VecDeque;
@@ -25,7 +26,7 @@ pub struct BuiltPatch {
     pub key: PatchKey,
     pub mesh: PatchMesh,
     /// Row by row, `lattice_cells + 1` texels a side.
-    pub normals: Vec<[i8; 4]>,
+    pub normals: Vec<Texel>,
     /// Which cells of its lattice have ground; none where all have.
     pub cells: Option<Coverage>,
     /// True when none has: there is nothing to draw.

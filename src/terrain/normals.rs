@@ -7,13 +7,18 @@
 use super::mesh::PatchData;
 use crate::world::{HeightGrid, Layout, PatchKey};
 use glam::{IVec2, Vec2, ivec2, vec2};
+use half::f16;
 
 /// Texels along a side of a level's textures.
 pub fn texels(layout: &Layout, level: u8) -> u32 {
     layout.lattice_cells(level) + 1
 }
 
-/// Four signed bytes a texel: own x and z, parent's x and z, 127 for 1.
+/// A texel: own x and z, parent's x and z. Half floats hold the means of a parent's texels so well
+/// that a patch and its children at the end of their morph are lit alike; whole bytes do not.
+pub type Texel = [f16; 4];
+
+/// The texels, row by row.
 pub fn build(
     layout: &Layout,
     key: PatchKey,
@@ -21,7 +26,7 @@ pub fn build(
     parent: Option<PatchData>,
     spacing_m: [f64; 2],
     step_m: f64,
-) -> Vec<[i8; 4]> {
+) -> Vec<Texel> {
     let cells = layout.lattice_cells(key.level) as i32;
     let corner = ivec2(key.x as i32, key.z as i32) * cells;
     let parent = parent.unwrap_or(patch).heights;
@@ -34,7 +39,7 @@ pub fn build(
             let p = corner + ivec2(x, z);
             let own = own_slopes.normal(p);
             let below = between(p, ratio, |p| parent_slopes.normal(p));
-            texture.push([own.x, own.y, below.x, below.y].map(|v| (v * 127.0).round() as i8));
+            texture.push([own.x, own.y, below.x, below.y].map(f16::from_f32));
         }
     }
     texture
@@ -117,10 +122,7 @@ mod tests {
         );
         assert_eq!(texture.len(), 17 * 17);
         // Slopes 1 east and -1/2 south: normal (-1, 1, 0.5) / 1.5.
-        assert!(
-            texture.iter().all(|&t| t == [-85, 42, -85, 42]),
-            "{:?}",
-            texture[0]
-        );
+        let expected = [-2.0 / 3.0, 1.0 / 3.0, -2.0 / 3.0, 1.0 / 3.0].map(f16::from_f32);
+        assert!(texture.iter().all(|&t| t == expected), "{:?}", texture[0]);
     }
 }
