@@ -67,7 +67,8 @@ fn a_bench_says_what_every_frame_took() {
 #[test]
 fn the_grid_takes_more_triangles_and_no_more_patches() {
     let home = home();
-    let frames = ["--orbit", "--frames", "8", "--no-holes"];
+    // The first frame has all that it wants; later ones have what came in time.
+    let frames = ["--orbit", "--frames", "1", "--no-holes"];
     let trees = bench(&home, &frames);
     let grid = bench(&home, &[&frames[..], &["--mesher", "grid"]].concat());
     let number = |value: &Value, what: &str| value[what]["max"].as_u64().expect("a count");
