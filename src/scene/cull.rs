@@ -124,16 +124,16 @@ impl<'a> Skirts<'a> {
         let factor = f64::from(scene.mesher.error_factor()) * settings.lod.exaggeration;
         let exaggerated = |error: f64| error * factor;
         let errors_m: Vec<f64> = meta.errors_m().into_iter().map(exaggerated).collect();
-        let coarsest_m = meta.layout.stride(meta.layout.coarsest()) as f64
-            * meta.spacing_m[0].min(meta.spacing_m[1]);
+        let spacing_m = meta.spacing_m[0].min(meta.spacing_m[1]);
+        let widest_m = meta.layout.stride(meta.layout.coarsest()) as f64 * spacing_m;
         Skirts {
             layout: &meta.layout,
             deepest_m: errors_m
                 .iter()
                 .copied()
-                .fold(LEAST_SKIRT * coarsest_m, f64::max),
+                .fold(LEAST_SKIRT * widest_m, f64::max),
             level_errors_m: errors_m,
-            spacing_m: meta.spacing_m[0].min(meta.spacing_m[1]),
+            spacing_m,
             wanted: settings.skirts,
         }
     }

@@ -42,14 +42,15 @@ impl Commands {
 
     /// As the GPU reads them. `pulled`: without an index buffer.
     pub fn bytes(&self, pulled: bool) -> Vec<u8> {
-        let draws = self.draws.iter();
-        if pulled {
-            draws
-                .flat_map(|draw| pulled_args(draw).as_bytes().to_vec())
-                .collect()
-        } else {
-            draws.flat_map(|draw| draw.as_bytes().to_vec()).collect()
+        let mut bytes = Vec::with_capacity(size_of_val(&self.draws[..]));
+        for draw in &self.draws {
+            if pulled {
+                bytes.extend_from_slice(pulled_args(draw).as_bytes());
+            } else {
+                bytes.extend_from_slice(draw.as_bytes());
+            }
         }
+        bytes
     }
 
     /// Draws a group in one call, from a buffer that holds [`Commands::bytes`].
