@@ -2,26 +2,62 @@
 //! skirts hang.
 
 use super::pops::Jump;
-use super::{FADE_S, Loaded, Place, Scene};
+use super::{FADE_S, Scene};
 use crate::render::{Cut, DrawPatch, split_eye};
 use crate::settings::Settings;
 use crate::terrain::camera::{Bounds, Viewpoint};
 use crate::terrain::lod::{Range, Selected, Selection};
+use crate::terrain::patch_tree::{PatchFacts, PatchTree, Side};
 use crate::world::{Layout, PatchKey};
-use glam::{DVec3, ivec2};
-use rustc_hash::FxHashMap;
+use glam::{DVec3, IVec2, ivec2};
 
 /// What of a selection is drawn, and what is to be said of it.
+#[derive(Default)]
 pub struct Drawn {
     /// Those that are not cut first, each group near to far.
     pub draws: Vec<DrawPatch>,
     pub patches_by_level: Vec<u64>,
-    pub jumps: FxHashMap<PatchKey, Jump>,
+    /// In the order of the cut.
+    pub jumps: Vec<(PatchKey, Jump)>,
     pub neighbour_level_steps: Vec<u64>,
     pub errors: DrawnErrors,
+    /// The draws in the order of the cut, and what they are sorted by.
+    unsorted: Vec<DrawPatch>,
+    order: Vec<u64>,
 }
 
-/// Leaves out what is not in view.
+impl Drawn {
+    /// Forgets all but the memory it had.
+    fn clear(&mut self, levels: usize) {
+        self.patches_by_level.clear();
+        self.patches_by_level.resize(levels, 0);
+        self.neighbour_level_steps.clear();
+        self.neighbour_level_steps.resize(levels, 0);
+        self.jumps.clear();
+        self.errors = DrawnErrors::default();
+        self.unsorted.clear();
+        self.order.clear();
+    }
+
+    fn add(&mut self, draw: DrawPatch, nearest_m: f64) {
+        // A distance is not negative: as bits its f32 is ordered as a number of 31 bits.
+        let near = u64::from((nearest_m as f32).to_bits());
+        let number = self.unsorted.len() as u64;
+        self.order
+            .push((draw.cut as u64) << 62 | near << 31 | number);
+        self.unsorted.push(draw);
+    }
+
+    fn sort(&mut self) {
+        self.order.sort_unstable();
+        let number = |order: &u64| (order & 0x7fff_ffff) as usize;
+        self.draws.clear();
+        let sorted = self.order.iter().map(|order| self.unsorted[number(order)]);
+        self.draws.extend(sorted);
+    }
+}
+
+/// Leaves out what is not in view; what is drawn goes into `drawn`.
 pub fn cull(
     scene: &Scene,
     viewpoint: &Viewpoint,
@@ -29,78 +65,100 @@ pub fn cull(
     ranges: &[Range],
     selection: &Selection,
     seconds: f64,
-) -> Drawn {
+    drawn: &mut Drawn,
+) {
     let meta = &scene.world.meta;
-    let levels = meta.layout.levels as usize;
     let exaggeration = settings.lod.exaggeration;
-    let (eye_cell, ..) = split_eye(meta, exaggeration, viewpoint.eye);
-    let skirts = Skirts::new(scene, settings);
-    let mut draws: Vec<(f64, DrawPatch)> = Vec::new();
-    let mut drawn = Drawn {
-        draws: Vec::new(),
-        patches_by_level: vec![0; levels],
-        jumps: FxHashMap::default(),
-        neighbour_level_steps: vec![0; levels],
-        errors: DrawnErrors::default(),
+    drawn.clear(meta.layout.levels as usize);
+    let culler = Culler {
+        patches: &scene.patches,
+        layout: &meta.layout,
+        viewpoint,
+        settings,
+        ranges,
+        seconds,
+        skirts: Skirts::new(scene, settings),
+        eye_cell: split_eye(meta, exaggeration, viewpoint.eye).0,
     };
     for selected in &selection.cut {
-        let (key, loaded) = (selected.key, scene.loaded[&selected.key]);
-        drawn
-            .errors
-            .look_under_eye(selected, &loaded, viewpoint.eye, exaggeration);
+        culler.visit(selected, drawn);
+    }
+    drawn.sort();
+}
+
+/// What does not change from patch to patch.
+struct Culler<'a> {
+    patches: &'a PatchTree,
+    layout: &'a Layout,
+    viewpoint: &'a Viewpoint,
+    settings: &'a Settings,
+    ranges: &'a [Range],
+    seconds: f64,
+    skirts: Skirts<'a>,
+    eye_cell: IVec2,
+}
+
+impl Culler<'_> {
+    fn visit(&self, selected: &Selected, drawn: &mut Drawn) {
+        let (key, viewpoint) = (selected.key, self.viewpoint);
+        let exaggeration = self.settings.lod.exaggeration;
+        let loaded = self.patches.facts(selected.slot);
+        (drawn.errors).look_under_eye(selected, loaded, viewpoint.eye, exaggeration);
         let error_m = loaded.largest_error_m() * exaggeration;
         let may_be_seen = |skirt_m| viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
         // Most are out of view however deep their skirts hang.
-        if !may_be_seen(error_m + skirts.deepest_m) || loaded.absent {
-            continue;
+        if !may_be_seen(error_m + self.skirts.deepest_m) || loaded.absent {
+            return;
         }
-        let beside = neighbour_levels(&meta.layout, &scene.drawn, key);
-        let skirt_m = skirts.depth_m(key, error_m, beside);
-        if !may_be_seen(skirt_m) || settings.hidden_patch == Some(key) {
-            continue;
+        let beside = Side::ALL.map(|side| self.patches.level_across(selected.slot, key, side));
+        let skirt_m = self.skirts.depth_m(key, error_m, beside);
+        if !may_be_seen(skirt_m) || self.settings.hidden_patch == Some(key) {
+            return;
         }
-        let range = ranges.get(key.level as usize).filter(|_| settings.morph);
-        let (morph_from_m, morph_to_m) =
-            range.map_or((0.0, 0.0), |range| (range.morph_from_m, range.morph_to_m));
-        let fade = match settings.morph {
-            true => 1.0 - (seconds - loaded.replaced_parent_s) / FADE_S,
-            false => 0.0,
+        let draw = self.draw(selected, skirt_m);
+        let lod_m = selected.distance_m;
+        let nearest_m = match viewpoint.lod_eye == viewpoint.eye {
+            true => lod_m,
+            false => selected.bounds.distance(viewpoint.eye),
         };
-        let size = meta.layout.patch_size(key.level) as i32;
-        let corner = ivec2(key.x as i32, key.z as i32) * size;
-        let draw = DrawPatch {
-            key,
-            origin: (corner - eye_cell).to_array(),
-            morph_from_m: morph_from_m as f32,
-            morph_to_m: morph_to_m as f32,
-            least_morph: fade.clamp(0.0, 1.0) as f32,
-            skirt_m: skirt_m as f32,
-            cut: if loaded.has_voids {
-                Cut::Voids
-            } else if touches_border(&meta.layout, key) {
-                Cut::Border
-            } else {
-                Cut::Nowhere
-            },
-        };
-        let nearest_m = selected.bounds.distance(viewpoint.eye);
         let pixels = viewpoint.pixels_per_radian;
-        let lod_m = selected.bounds.distance(viewpoint.lod_eye);
-        let jump = Jump::of(&loaded, &draw, [lod_m, nearest_m], exaggeration, pixels);
-        drawn.jumps.insert(key, jump);
+        let jump = Jump::of(loaded, &draw, [lod_m, nearest_m], exaggeration, pixels);
+        drawn.jumps.push((key, jump));
         drawn.patches_by_level[key.level as usize] += 1;
         for level in beside.into_iter().flatten() {
             drawn.neighbour_level_steps[(level - key.level) as usize] += 1;
         }
-        (drawn.errors).add(selected, &loaded, &draw, nearest_m, viewpoint, exaggeration);
-        draws.push((nearest_m, draw));
+        (drawn.errors).add(selected, loaded, &draw, nearest_m, viewpoint, exaggeration);
+        drawn.add(draw, nearest_m);
     }
-    draws.sort_by(|(a_m, a), (b_m, b)| {
-        let order = a.cut.cmp(&b.cut).then(a_m.total_cmp(b_m));
-        order.then(a.key.cmp(&b.key))
-    });
-    drawn.draws = draws.into_iter().map(|(_, draw)| draw).collect();
-    drawn
+
+    fn draw(&self, selected: &Selected, skirt_m: f64) -> DrawPatch {
+        let Selected { key, slot, .. } = *selected;
+        let morphs = self.settings.morph;
+        let range = self.ranges.get(key.level as usize).filter(|_| morphs);
+        let (morph_from_m, morph_to_m) =
+            range.map_or((0.0, 0.0), |range| (range.morph_from_m, range.morph_to_m));
+        let fade = match morphs {
+            true => 1.0 - (self.seconds - self.patches.replaced_parent_s(slot)) / FADE_S,
+            false => 0.0,
+        };
+        let corner = ivec2(key.x as i32, key.z as i32) * self.layout.patch_size(key.level) as i32;
+        DrawPatch {
+            key,
+            origin: (corner - self.eye_cell).to_array(),
+            morph_from_m: morph_from_m as f32,
+            morph_to_m: morph_to_m as f32,
+            least_morph: fade.clamp(0.0, 1.0) as f32,
+            skirt_m: skirt_m as f32,
+            cut: if self.patches.facts(slot).has_voids {
+                Cut::Voids
+            } else if touches_border(self.layout, key) {
+                Cut::Border
+            } else {
+                Cut::Nowhere
+            },
+        }
+    }
 }
 
 /// T-junctions leave gaps of a rounding error even where no mesh is wrong: skirts hang at least by
@@ -165,7 +223,7 @@ impl DrawnErrors {
     fn look_under_eye(
         &mut self,
         selected: &Selected,
-        loaded: &Loaded,
+        loaded: &PatchFacts,
         eye: DVec3,
         exaggeration: f64,
     ) {
@@ -181,7 +239,7 @@ impl DrawnErrors {
     fn add(
         &mut self,
         selected: &Selected,
-        loaded: &Loaded,
+        loaded: &PatchFacts,
         draw: &DrawPatch,
         nearest_m: f64,
         viewpoint: &Viewpoint,
@@ -213,27 +271,6 @@ fn grown(bounds: Bounds, error_m: f64, skirt_m: f64) -> Bounds {
         min: bounds.min - DVec3::Y * (error_m + skirt_m),
         max: bounds.max + DVec3::Y * error_m,
     }
-}
-
-/// The level of what is drawn across each border of a patch, where it is no finer.
-fn neighbour_levels(
-    layout: &Layout,
-    drawn: &FxHashMap<PatchKey, Place>,
-    key: PatchKey,
-) -> [Option<u8>; 4] {
-    [(0, -1), (1, 0), (0, 1), (-1, 0)].map(|(dx, dz)| {
-        let (x, z) = (key.x.checked_add_signed(dx)?, key.z.checked_add_signed(dz)?);
-        let mut neighbour = PatchKey::new(key.level, x, z);
-        loop {
-            match drawn.get(&neighbour) {
-                Some(Place::Cut) => return Some(neighbour.level),
-                // Finer ones, or the world's border.
-                Some(Place::Replaced) => return None,
-                None if neighbour.level == layout.coarsest() => return None,
-                None => neighbour = neighbour.parent(),
-            }
-        }
-    })
 }
 
 /// True when the patch reaches or crosses the border of the source.

@@ -13,17 +13,18 @@ use crate::files;
 use crate::render::gpu::WindowFrame;
 use crate::render::painter::{OverlayShapes, Painter};
 use crate::render::target::{Picture, PictureTarget};
-use crate::render::{DrawPatch, FrameView, Gpu, Renderer, WindowSurface};
+use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
 use crate::settings::{CpuTimes, Settings, Setup, Stats};
 use crate::stream::plan::PlanLimits;
 use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
-use crate::terrain::lod::{self, Range, Selection};
+use crate::terrain::lod::{self, Memory, Range, Selection};
 use crate::terrain::mesh::Mesher;
+use crate::terrain::patch_tree::PatchTree;
 use crate::world::water::surface_m;
-use crate::world::{PatchKey, WaterMask, World};
+use crate::world::{WaterMask, World};
+use cull::Drawn;
 use pops::PopMeter;
-use rustc_hash::FxHashMap;
 use spans::Spans;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,36 +62,6 @@ impl Target<'_> {
     }
 }
 
-/// What the scene remembers of a patch on the GPU.
-#[derive(Clone, Copy)]
-struct Loaded {
-    error_m: f32,
-    parent_error_m: f32,
-    /// The farthest that a vertex morphs.
-    largest_morph_m: f32,
-    /// Some of its cells have no ground, or none has any.
-    has_voids: bool,
-    absent: bool,
-    /// When it took the place of its parent in the picture.
-    replaced_parent_s: f64,
-}
-
-impl Loaded {
-    /// Of its own mesh and its parent's, between which it morphs.
-    fn largest_error_m(&self) -> f64 {
-        self.error_m.max(self.parent_error_m) as f64
-    }
-}
-
-/// What a patch is in the cut that is drawn.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// It is drawn where it is in view.
-    Cut,
-    /// Its children are, or theirs.
-    Replaced,
-}
-
 pub struct Scene {
     world: Arc<World>,
     water: Option<WaterMask>,
@@ -99,16 +70,15 @@ pub struct Scene {
     mesher: Mesher,
     streamer: Streamer,
     renderer: Renderer,
-    loaded: FxHashMap<PatchKey, Loaded>,
+    /// What is on the GPU.
+    patches: PatchTree,
     adapter: String,
     /// Bytes uploaded since the last frame was drawn.
     upload_bytes: u64,
-    /// What the last selection chose to draw, and where in the hierarchy that is.
-    last_cut: Vec<PatchKey>,
-    drawn: FxHashMap<PatchKey, Place>,
     pops: PopMeter,
-    /// What the last frame drew.
-    draws: Vec<DrawPatch>,
+    /// Of the last frame: what is drawn again, and memory for the next.
+    selection: Selection,
+    drawn: Drawn,
     born: Instant,
 }
 
@@ -145,21 +115,14 @@ impl Scene {
         target: Target,
     ) -> Stats {
         let mut spans = Spans::start();
-        let mut times = CpuTimes::default();
-        let viewpoint = viewpoint(pose, settings, target.size());
-        let (ranges, selection) = self.select(&viewpoint, settings, seconds);
-        times.select = spans.lap();
-        self.stream(gpu, &selection, settings, seconds);
-        times.stream = spans.lap();
-        let drawn = cull::cull(self, &viewpoint, settings, &ranges, &selection, seconds);
-        let largest_pop_px = self.pops.next(&self.world.meta.layout, drawn.jumps);
-        times.cull = spans.lap();
+        let size = target.size();
+        let mut stats = self.prepare(gpu, pose, settings, size, seconds, &mut spans);
         let view = FrameView {
             meta: &self.world.meta,
             sea_floor: self.sea_floor,
-            viewpoint: &viewpoint,
+            viewpoint: &viewpoint(pose, settings, size),
             settings,
-            draws: &drawn.draws,
+            draws: &self.drawn.draws,
             seconds,
         };
         let counts = match target {
@@ -170,30 +133,69 @@ impl Scene {
                 self.renderer.draw_window(gpu, &view, frame, overlay)
             }
         };
-        times.encode = spans.lap();
-        self.draws = drawn.draws;
+        stats.cpu_ms.encode = spans.lap();
+        stats.triangles = counts.triangles;
+        stats.skirt_triangles = counts.skirt_triangles;
+        stats.draws = counts.draws;
+        stats.frame_bytes = counts.bytes;
+        stats.gpu_ms = self.renderer.clock().pass_ms().clone();
+        stats.cpu_ms = spans.total(stats.cpu_ms);
+        stats
+    }
+
+    /// All of a frame but the drawing; the counters of that stay 0.
+    pub fn frame_without_drawing(
+        &mut self,
+        gpu: &Gpu,
+        pose: &Pose,
+        settings: &Settings,
+        size: [u32; 2],
+        seconds: f64,
+    ) -> Stats {
+        self.prepare(gpu, pose, settings, size, seconds, &mut Spans::start())
+    }
+
+    fn prepare(
+        &mut self,
+        gpu: &Gpu,
+        pose: &Pose,
+        settings: &Settings,
+        size: [u32; 2],
+        seconds: f64,
+        spans: &mut Spans,
+    ) -> Stats {
+        let mut cpu_ms = CpuTimes::default();
+        let viewpoint = viewpoint(pose, settings, size);
+        let ranges = self.select(&viewpoint, settings, seconds);
+        cpu_ms.select = spans.lap();
+        self.stream(gpu, settings, seconds);
+        cpu_ms.stream = spans.lap();
+        let mut drawn = std::mem::take(&mut self.drawn);
+        let selection = &self.selection;
+        cull::cull(
+            self, &viewpoint, settings, &ranges, selection, seconds, &mut drawn,
+        );
+        self.drawn = drawn;
+        let largest_pop_px = (self.pops).next(&self.world.meta.layout, &self.drawn.jumps);
+        cpu_ms.cull = spans.lap();
         Stats {
             adapter: self.adapter.clone(),
-            triangles: counts.triangles,
-            skirt_triangles: counts.skirt_triangles,
-            draws: counts.draws,
-            patches_selected: selection.cut.len() as u64,
-            patches_drawn: drawn.patches_by_level,
+            patches_selected: self.selection.cut.len() as u64,
+            patches_drawn: self.drawn.patches_by_level.clone(),
             patches_resident: self.renderer.resident(),
-            patches_missing: selection.wants.len() as u64,
+            patches_missing: self.selection.wants.len() as u64,
             upload_bytes: std::mem::take(&mut self.upload_bytes),
-            frame_bytes: counts.bytes,
             gpu_bytes: self.renderer.used_bytes(),
-            largest_drawn_error_m: drawn.errors.metres,
-            error_at_eye_m: drawn.errors.at_eye_m,
-            largest_error_px: drawn.errors.pixels,
+            largest_drawn_error_m: self.drawn.errors.metres,
+            error_at_eye_m: self.drawn.errors.at_eye_m,
+            largest_error_px: self.drawn.errors.pixels,
             largest_pop_px,
-            neighbour_level_steps: drawn.neighbour_level_steps,
+            neighbour_level_steps: self.drawn.neighbour_level_steps.clone(),
             ranges,
-            finest_level: selection.finest_level,
+            finest_level: self.selection.finest_level,
             stream: self.streamer.stats(),
-            cpu_ms: spans.total(times),
-            gpu_ms: self.renderer.clock().pass_ms().clone(),
+            cpu_ms,
+            ..Stats::default()
         }
     }
 
@@ -231,7 +233,7 @@ impl Scene {
             sea_floor: self.sea_floor,
             viewpoint: &viewpoint(pose, settings, size),
             settings,
-            draws: &self.draws,
+            draws: &self.drawn.draws,
             seconds,
         };
         self.renderer.draw_picture(gpu, &view, &target, size);
@@ -259,9 +261,10 @@ impl Scene {
         let viewpoint = viewpoint(pose, settings, size);
         loop {
             let now_s = SETTLING_S + self.born.elapsed().as_secs_f64();
-            let (_, selection) = self.select(&viewpoint, settings, now_s);
-            self.stream(gpu, &selection, settings, now_s);
-            if selection.wants.is_empty() {
+            self.select(&viewpoint, settings, now_s);
+            self.stream(gpu, settings, now_s);
+            let missing = self.selection.wants.len();
+            if missing == 0 {
                 return Ok(());
             }
             if let Some(failure) = self.streamer.stuck() {
@@ -269,9 +272,8 @@ impl Scene {
             }
             if start.elapsed() > timeout {
                 return Err(Error::Check(format!(
-                    "streaming did not settle within {:.0} s: {} patches are missing (try a longer --settle-timeout)",
-                    timeout.as_secs_f64(),
-                    selection.wants.len()
+                    "streaming did not settle within {:.0} s: {missing} patches are missing (try a longer --settle-timeout)",
+                    timeout.as_secs_f64()
                 )));
             }
             self.streamer.wait(PATIENCE);
@@ -305,18 +307,17 @@ impl Scene {
         let (roots, streamer) = opened.map_err(|error| bad_world(&world, &error.to_string()))?;
         let mut scene = Scene {
             sea_floor: sea_floor(&world, water.as_ref(), &streamer),
+            patches: PatchTree::new(world.meta.layout),
             world,
             water,
             mesher: setup.mesher,
             streamer,
             renderer,
-            loaded: FxHashMap::default(),
             adapter: gpu.describe(),
             upload_bytes: 0,
-            last_cut: Vec::new(),
-            drawn: FxHashMap::default(),
             pops: PopMeter::default(),
-            draws: Vec::new(),
+            selection: Selection::default(),
+            drawn: Drawn::default(),
             born: Instant::now(),
         };
         for root in roots {
@@ -329,29 +330,32 @@ impl Scene {
         Ok(scene)
     }
 
-    /// The ranges of the levels, and the cut through them.
-    fn select(
-        &mut self,
-        viewpoint: &Viewpoint,
-        settings: &Settings,
-        seconds: f64,
-    ) -> (Vec<Range>, Selection) {
+    /// The ranges of the levels; the cut through them goes into `selection`.
+    fn select(&mut self, viewpoint: &Viewpoint, settings: &Settings, seconds: f64) -> Vec<Range> {
         let meta = &self.world.meta;
         let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
-        let (exaggeration, most) = (settings.lod.exaggeration, self.renderer.capacity());
-        let selection = lod::select(meta, &ranges, exaggeration, viewpoint, &self.streamer, most);
-        self.note_cut(&selection, seconds);
-        (ranges, selection)
+        let memory = Memory {
+            loaded: &self.patches,
+            heights: |key| self.streamer.height_range(key),
+            most: self.renderer.capacity(),
+        };
+        let (exaggeration, selection) = (settings.lod.exaggeration, &mut self.selection);
+        lod::select(meta, &ranges, exaggeration, viewpoint, &memory, selection);
+        let cut = selection.cut.iter().map(|selected| selected.slot);
+        let replaced = selection.replaced.iter().copied();
+        self.patches.note_cut(cut, replaced, seconds);
+        ranges
     }
 
     /// Takes in what came, orders what is missing, drops what nobody needs.
-    fn stream(&mut self, gpu: &Gpu, selection: &Selection, settings: &Settings, seconds: f64) {
-        for key in self.streamer.begin_frame(&selection.visited) {
+    fn stream(&mut self, gpu: &Gpu, settings: &Settings, seconds: f64) {
+        for key in self.streamer.begin_frame(&self.selection.visited) {
             self.renderer.remove(key);
-            self.loaded.remove(&key);
+            self.patches.remove(key);
         }
         let budget = settings.upload_budget_bytes;
-        for patch in self.streamer.update(&selection.wants, budget, seconds) {
+        let wants = &self.selection.wants;
+        for patch in self.streamer.update(wants, budget, seconds) {
             // The plan never lets more patches come than the capacity.
             if self.put(gpu, &patch) {
                 self.streamer.loaded(patch.key);
@@ -369,37 +373,9 @@ impl Scene {
         let fits = (self.renderer).upload(gpu, patch.key, mesh, normals, cells.as_ref());
         if fits {
             self.upload_bytes += patch.bytes() as u64;
-            let loaded = Loaded {
-                error_m: patch.error_m,
-                parent_error_m: patch.parent_error_m,
-                largest_morph_m: patch.largest_morph_m,
-                has_voids: patch.cells.is_some(),
-                absent: patch.absent,
-                replaced_parent_s: f64::NEG_INFINITY,
-            };
-            self.loaded.insert(patch.key, loaded);
+            self.patches.insert(patch.key, patch.facts);
         }
         fits
-    }
-
-    /// Patches that take their parent's place begin in its shape.
-    fn note_cut(&mut self, selection: &Selection, seconds: f64) {
-        let keys = selection.cut.iter().map(|selected| selected.key);
-        if self.last_cut.iter().copied().eq(keys.clone()) {
-            return;
-        }
-        for key in keys.clone() {
-            let parent_was_drawn = self.drawn.get(&key.parent()) == Some(&Place::Cut);
-            if let Some(loaded) = self.loaded.get_mut(&key).filter(|_| parent_was_drawn) {
-                loaded.replaced_parent_s = seconds;
-            }
-        }
-        self.drawn.clear();
-        let replaced = selection.replaced.iter().map(|&key| (key, Place::Replaced));
-        self.drawn.extend(replaced);
-        self.drawn.extend(keys.clone().map(|key| (key, Place::Cut)));
-        self.last_cut.clear();
-        self.last_cut.extend(keys);
     }
 }
 

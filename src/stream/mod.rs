@@ -7,9 +7,10 @@ pub mod plan;
 pub mod workers;
 
 use crate::settings::StreamStats;
-use crate::terrain::lod::{Residency, Want};
+use crate::terrain::lod::Want;
 use crate::terrain::mesh::{Mesher, PatchMesh};
 use crate::terrain::normals::Texel;
+use crate::terrain::patch_tree::PatchFacts;
 use crate::world::{Coverage, FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
 use std::collections::VecDeque;
@@ -29,13 +30,7 @@ pub struct BuiltPatch {
     pub normals: Vec<Texel>,
     /// Which cells of its lattice have ground; none where all have.
     pub cells: Option<Coverage>,
-    /// True when none has: there is nothing to draw.
-    pub absent: bool,
-    /// Stored errors in metres.
-    pub error_m: f32,
-    pub parent_error_m: f32,
-    /// The farthest that a vertex morphs to the parent's shape, in metres.
-    pub largest_morph_m: f32,
+    pub facts: PatchFacts,
 }
 
 impl BuiltPatch {
@@ -172,6 +167,13 @@ impl Streamer {
         finest.map_or(0.0, |section| section.heights.between_samples(x, z))
     }
 
+    /// Lowest and highest sample of a patch in height steps, where its section is in memory.
+    pub fn height_range(&self, key: PatchKey) -> Option<[i32; 2]> {
+        let section = self.plan.section(self.world.meta.layout.section_of(key))?;
+        let record = section.patch(key);
+        Some([record.min, record.max])
+    }
+
     pub fn stats(&self) -> StreamStats {
         self.plan.stats()
     }
@@ -186,17 +188,5 @@ impl Streamer {
             taken.extend(self.ready.pop_front());
         }
         taken
-    }
-}
-
-impl Residency for Streamer {
-    fn height_range(&self, key: PatchKey) -> Option<[i32; 2]> {
-        let section = self.plan.section(self.world.meta.layout.section_of(key))?;
-        let record = section.patch(key);
-        Some([record.min, record.max])
-    }
-
-    fn is_loaded(&self, key: PatchKey) -> bool {
-        self.plan.is_loaded(key)
     }
 }

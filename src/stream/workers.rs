@@ -7,6 +7,7 @@ use super::BuiltPatch;
 use super::plan::{Done, Job};
 use crate::terrain::mesh::{MeshBuilder, Mesher, PatchData, grid};
 use crate::terrain::normals;
+use crate::terrain::patch_tree::PatchFacts;
 use crate::world::{FormatError, Meta, PatchKey, PatchRecord, Section, World};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::borrow::Cow;
@@ -122,9 +123,17 @@ impl Builder {
             });
         let mesh = self.meshes.build(&meta.layout, key, patch, parent)?;
         let unit_m = meta.height_step_m / meta.layout.height_units() as f64;
+        let cells = section.patch_cells(key, meta.layout.lattice_cells(key.level));
+        let facts = PatchFacts {
+            heights: [patch.record.min, patch.record.max],
+            error_m: patch.record.error_m,
+            parent_error_m: parent.unwrap_or(patch).record.error_m,
+            largest_morph_m: (mesh.largest_morph() as f64 * unit_m) as f32,
+            has_voids: cells.is_some(),
+            absent: patch.record.absent,
+        };
         Ok(BuiltPatch {
             key,
-            largest_morph_m: (mesh.largest_morph() as f64 * unit_m) as f32,
             mesh,
             normals: normals::build(
                 &meta.layout,
@@ -134,10 +143,8 @@ impl Builder {
                 meta.spacing_m,
                 meta.height_step_m,
             ),
-            cells: section.patch_cells(key, meta.layout.lattice_cells(key.level)),
-            absent: patch.record.absent,
-            error_m: patch.record.error_m,
-            parent_error_m: parent.unwrap_or(patch).record.error_m,
+            cells,
+            facts,
         })
     }
 

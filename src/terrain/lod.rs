@@ -8,7 +8,8 @@
 //! Strugar, "Continuous distance-dependent level of detail", 2010.)
 
 use super::camera::{Bounds, Viewpoint};
-use crate::world::{Layout, Meta, PatchKey};
+use super::patch_tree::{PatchTree, Slot};
+use crate::world::{Meta, PatchKey};
 use glam::dvec3;
 
 /// Vertices are fully morphed a little before the range ends, so that rounding cannot open it:
@@ -102,13 +103,6 @@ fn largest_diagonal_m(meta: &Meta, level: u8, exaggeration: f64) -> f64 {
     dvec3(size * meta.spacing_m[0], tallest, size * meta.spacing_m[1]).length()
 }
 
-/// What selection asks about patches.
-pub trait Residency {
-    /// Lowest and highest sample in height steps, where the patch's record is in memory.
-    fn height_range(&self, key: PatchKey) -> Option<[i32; 2]>;
-    fn is_loaded(&self, key: PatchKey) -> bool;
-}
-
 /// A patch that should be loaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Want {
@@ -121,7 +115,10 @@ pub struct Want {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Selected {
     pub key: PatchKey,
+    pub slot: Slot,
     pub bounds: Bounds,
+    /// From where levels are chosen.
+    pub distance_m: f64,
 }
 
 /// The cut to draw and the patches it needs.
@@ -130,7 +127,7 @@ pub struct Selection {
     /// The loaded patches that cover the ground once, whether in view or not.
     pub cut: Vec<Selected>,
     /// The patches above them, whose children take their place.
-    pub replaced: Vec<PatchKey>,
+    pub replaced: Vec<Slot>,
     /// What is missing, most urgent first.
     pub wants: Vec<Want>,
     /// Every patch that is drawn, wanted, or above one that is: must stay loaded.
@@ -139,86 +136,120 @@ pub struct Selection {
     pub finest_level: u8,
 }
 
-/// Selects top-down; the coarsest patches must be loaded. Where the view would take more than
-/// `most` patches, the finest levels are left out.
-pub fn select(
+impl Selection {
+    /// Forgets all but the memory it had.
+    fn clear(&mut self, finest_level: u8) {
+        self.cut.clear();
+        self.replaced.clear();
+        self.wants.clear();
+        self.visited.clear();
+        self.finest_level = finest_level;
+    }
+}
+
+/// What is in memory, and how much may be.
+pub struct Memory<'a, H> {
+    /// The coarsest patches must be in it.
+    pub loaded: &'a PatchTree,
+    /// Lowest and highest sample of patches that are not, in height steps, where they are known.
+    pub heights: H,
+    /// Where the view would take more patches, the finest levels are left out.
+    pub most: usize,
+}
+
+/// Selects top-down, into the memory of the last selection.
+pub fn select<H: Fn(PatchKey) -> Option<[i32; 2]>>(
     meta: &Meta,
     ranges: &[Range],
     exaggeration: f64,
     view: &Viewpoint,
-    residency: &impl Residency,
-    most: usize,
-) -> Selection {
+    memory: &Memory<H>,
+    out: &mut Selection,
+) {
     let coarsest = meta.layout.coarsest();
-    let select_from = |finest_level| {
-        let out = Selection {
-            finest_level,
-            ..Selection::default()
-        };
-        let mut selector = Selector {
-            meta,
-            ranges,
-            exaggeration,
-            view,
-            residency,
-            most,
-            out,
-        };
-        for key in meta.layout.keys(coarsest) {
-            let is_loaded = residency.is_loaded(key);
-            selector.visit(key, meta.height_range, is_loaded, true);
-        }
-        selector.out
+    let mut selector = Selector {
+        places: LevelPlace::of(meta),
+        step_m: meta.height_step_m * exaggeration,
+        ranges,
+        view,
+        memory,
+        out,
     };
-    let mut selection = (0..coarsest)
-        .map(select_from)
-        .find(|selection| selection.visited.len() <= most)
-        .unwrap_or_else(|| select_from(coarsest));
-    selection.wants.sort_by(|a, b| {
+    for finest_level in 0..=coarsest {
+        selector.out.clear(finest_level);
+        for key in meta.layout.keys(coarsest) {
+            let slot = memory.loaded.root(key);
+            let here = Here {
+                key,
+                slot: Some(slot),
+                is_loaded: memory.loaded.is_loaded(slot),
+            };
+            selector.visit(here, meta.height_range, true);
+        }
+        if selector.out.visited.len() <= memory.most {
+            break;
+        }
+    }
+    out.wants.sort_by(|a, b| {
         let urgency = |want: &Want| (!want.in_view, std::cmp::Reverse(want.key.level));
         urgency(a)
             .cmp(&urgency(b))
             .then(a.distance_m.total_cmp(&b.distance_m))
             .then(a.key.cmp(&b.key))
     });
-    selection
 }
 
-/// The box of a patch whose samples lie in a range of height steps.
-pub fn patch_bounds(meta: &Meta, key: PatchKey, range: [i32; 2], exaggeration: f64) -> Bounds {
-    let size = meta.layout.patch_size(key.level) as f64;
-    let step = meta.height_step_m * exaggeration;
-    let [x, z] = [
-        key.x as f64 * size * meta.spacing_m[0],
-        key.z as f64 * size * meta.spacing_m[1],
-    ];
-    let [width, depth] = meta.spacing_m.map(|spacing| size * spacing);
-    Bounds {
-        min: dvec3(x, range[0] as f64 * step, z),
-        max: dvec3(x + width, range[1] as f64 * step, z + depth),
+/// What the place of a patch is reckoned from.
+#[derive(Clone, Copy)]
+struct LevelPlace {
+    /// Sides of a patch in metres, [x, z].
+    size_m: [f64; 2],
+    /// Patches of the level, [x, z].
+    patches: [u32; 2],
+}
+
+impl LevelPlace {
+    /// Of all levels, finest first.
+    fn of(meta: &Meta) -> Vec<LevelPlace> {
+        let layout = &meta.layout;
+        let place = |level| LevelPlace {
+            size_m: (meta.spacing_m).map(|spacing| layout.patch_size(level) as f64 * spacing),
+            patches: layout.patches(level),
+        };
+        (0..layout.levels).map(place).collect()
     }
 }
 
-struct Selector<'a, R> {
-    meta: &'a Meta,
-    ranges: &'a [Range],
-    exaggeration: f64,
-    view: &'a Viewpoint,
-    residency: &'a R,
-    most: usize,
-    out: Selection,
+/// A patch that the walk has come to; no slot where neither it nor any below it is loaded.
+#[derive(Clone, Copy)]
+struct Here {
+    key: PatchKey,
+    slot: Option<Slot>,
+    is_loaded: bool,
 }
 
-impl<R: Residency> Selector<'_, R> {
-    /// `around` bounds the heights of a patch whose record is not in memory yet; `drawn` is true
+struct Selector<'a, H> {
+    places: Vec<LevelPlace>,
+    step_m: f64,
+    ranges: &'a [Range],
+    view: &'a Viewpoint,
+    memory: &'a Memory<'a, H>,
+    out: &'a mut Selection,
+}
+
+impl<H: Fn(PatchKey) -> Option<[i32; 2]>> Selector<'_, H> {
+    /// `around` bounds the heights of a patch of which nothing is in memory yet; `drawn` is true
     /// when all ancestors are replaced by their children.
-    fn visit(&mut self, key: PatchKey, around: [i32; 2], is_loaded: bool, drawn: bool) {
-        let layout: &Layout = &self.meta.layout;
-        let range = self.residency.height_range(key).unwrap_or(around);
-        let bounds = patch_bounds(self.meta, key, range, self.exaggeration);
+    fn visit(&mut self, here: Here, around: [i32; 2], drawn: bool) {
+        let key = here.key;
+        let heights = match here.slot {
+            Some(slot) if here.is_loaded => self.memory.loaded.heights(slot),
+            _ => (self.memory.heights)(key).unwrap_or(around),
+        };
+        let bounds = self.bounds(key, heights);
         let distance_m = bounds.distance(self.view.lod_eye);
         self.out.visited.push(key);
-        if !is_loaded {
+        if !here.is_loaded {
             self.out.wants.push(Want {
                 key,
                 distance_m,
@@ -227,23 +258,58 @@ impl<R: Residency> Selector<'_, R> {
         }
         let finer = key.level > self.out.finest_level
             && distance_m < self.ranges[key.level as usize - 1].end_m
-            && self.out.visited.len() <= self.most;
-        let mut children = [None; 4];
-        if finer {
-            let present = layout.present_children(key);
-            for (slot, child) in children.iter_mut().zip(present) {
-                *slot = Some((child, self.residency.is_loaded(child)));
+            && self.out.visited.len() <= self.memory.most;
+        if !finer {
+            return self.take(here, bounds, distance_m, drawn);
+        }
+        let tree = self.memory.loaded;
+        let quad = here.slot.and_then(|slot| tree.children(slot));
+        let present = self.present_children(key);
+        let loaded = quad.map_or(0, |quad| tree.loaded(quad));
+        let replaced = drawn && present & !loaded == 0;
+        match here.slot {
+            Some(slot) if replaced => self.out.replaced.push(slot),
+            _ => self.take(here, bounds, distance_m, drawn),
+        }
+        for (corner, child) in (0..4).zip(key.children()) {
+            if present >> corner & 1 != 0 {
+                let child = Here {
+                    key: child,
+                    slot: quad.map(|quad| quad * 4 + corner),
+                    is_loaded: loaded >> corner & 1 != 0,
+                };
+                self.visit(child, heights, replaced);
             }
         }
-        let all_loaded = children.iter().flatten().all(|&(_, is_loaded)| is_loaded);
-        let replaced = finer && drawn && all_loaded;
-        if replaced {
-            self.out.replaced.push(key);
-        } else if drawn {
-            self.out.cut.push(Selected { key, bounds });
+    }
+
+    /// Into the cut, if nothing above is there.
+    fn take(&mut self, here: Here, bounds: Bounds, distance_m: f64, drawn: bool) {
+        if let Some(slot) = here.slot.filter(|_| drawn) {
+            self.out.cut.push(Selected {
+                key: here.key,
+                slot,
+                bounds,
+                distance_m,
+            });
         }
-        for (child, is_loaded) in children.into_iter().flatten() {
-            self.visit(child, range, is_loaded, replaced);
+    }
+
+    /// A bit for each of a patch's children that holds any ground.
+    fn present_children(&self, key: PatchKey) -> u8 {
+        let [columns, rows] = self.places[key.level as usize - 1].patches;
+        let east = key.x * 2 + 1 < columns;
+        let south = key.z * 2 + 1 < rows;
+        1 | u8::from(east) << 1 | u8::from(south) << 2 | u8::from(east && south) << 3
+    }
+
+    fn bounds(&self, key: PatchKey, heights: [i32; 2]) -> Bounds {
+        let [width, depth] = self.places[key.level as usize].size_m;
+        let (x, z) = (key.x as f64 * width, key.z as f64 * depth);
+        let [low, high] = heights.map(|height| height as f64 * self.step_m);
+        Bounds {
+            min: dvec3(x, low, z),
+            max: dvec3(x + width, high, z + depth),
         }
     }
 }
@@ -251,11 +317,15 @@ impl<R: Residency> Selector<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::super::camera::Pose;
+    use super::super::patch_tree::PatchFacts;
     use super::*;
-    use crate::world::{LevelMeta, SourceInfo};
+    use crate::world::{Layout, LevelMeta, SourceInfo};
     use glam::DVec3;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    /// Height steps from the lowest to the highest sample.
+    const TALL: i32 = 300;
 
     /// A world of 1000 x 700 cells whose patches of level k are `tall[k]` steps high.
     fn meta(errors: &[f64], tall: f64) -> Meta {
@@ -286,26 +356,40 @@ mod tests {
         }
     }
 
-    /// Loaded: patches of which a hash says so, and all when `all` is set.
-    struct Residents {
-        seed: u64,
-        all: bool,
-        coarsest: u8,
-        tall: i32,
+    fn heights(key: PatchKey, tall: i32) -> [i32; 2] {
+        let low = (key.x * 7 + key.z * 13) as i32 % (tall / 2 + 1);
+        [low, low + tall / 2]
     }
 
-    impl Residency for Residents {
-        fn height_range(&self, key: PatchKey) -> Option<[i32; 2]> {
-            let low = (key.x * 7 + key.z * 13) as i32 % (self.tall / 2 + 1);
-            Some([low, low + self.tall / 2])
-        }
-
-        fn is_loaded(&self, key: PatchKey) -> bool {
+    /// The coarsest patches and those of which a number says so, or all.
+    fn loaded(layout: &Layout, seed: u64, all: bool) -> PatchTree {
+        let mut tree = PatchTree::new(*layout);
+        for key in (0..layout.levels).flat_map(|level| layout.keys(level)) {
             let number = (key.level as u64) << 40 | (key.x as u64) << 20 | key.z as u64;
-            self.all
-                || key.level == self.coarsest
-                || (number ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 != 0
+            let chosen = (number ^ seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 != 0;
+            if all || chosen || key.level == layout.coarsest() {
+                let facts = PatchFacts {
+                    heights: heights(key, TALL),
+                    ..PatchFacts::default()
+                };
+                tree.insert(key, facts);
+            }
         }
+        tree
+    }
+
+    /// A selection over a world that is `TALL` high.
+    fn selection(meta: &Meta, tree: &PatchTree, eye: [f64; 3]) -> Selection {
+        let ranges = ranges(meta, &LodSettings::default(), 600.0);
+        let [x, y, z] = eye;
+        let memory = Memory {
+            loaded: tree,
+            heights: |key| Some(heights(key, TALL)),
+            most: usize::MAX,
+        };
+        let mut out = Selection::default();
+        select(meta, &ranges, 1.0, &view(x, y, z), &memory, &mut out);
+        out
     }
 
     fn view(x: f64, y: f64, z: f64) -> Viewpoint {
@@ -339,14 +423,13 @@ mod tests {
 
         #[test]
         fn the_cut_covers_the_ground_once_whatever_is_loaded(x in -2e3f64..12e3, y in 0.0f64..3e3, z in -2e3f64..12e3, seed: u64, all: bool) {
-            let meta = meta(&[1.0, 2.0, 5.0, 9.0, 20.0, 40.0], 300.0);
-            let ranges = ranges(&meta, &LodSettings::default(), 600.0);
-            let residency = Residents { seed, all, coarsest: meta.layout.coarsest(), tall: 300 };
-            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency, usize::MAX);
+            let meta = meta(&[1.0, 2.0, 5.0, 9.0, 20.0, 40.0], TALL.into());
+            let tree = loaded(&meta.layout, seed, all);
+            let selection = selection(&meta, &tree, [x, y, z]);
             let [nx, nz] = meta.layout.patches(0);
             let mut covered = vec![0; (nx * nz) as usize];
             for selected in &selection.cut {
-                prop_assert!(residency.is_loaded(selected.key));
+                prop_assert_eq!(tree.find(selected.key), Some(selected.slot));
                 let shift = selected.key.level;
                 for cz in (selected.key.z << shift)..((selected.key.z + 1) << shift).min(nz) {
                     for cx in (selected.key.x << shift)..((selected.key.x + 1) << shift).min(nx) {
@@ -355,16 +438,15 @@ mod tests {
                 }
             }
             prop_assert!(covered.iter().all(|&count| count == 1));
-            prop_assert!(selection.wants.iter().all(|want| !residency.is_loaded(want.key)));
+            prop_assert!(selection.wants.iter().all(|want| tree.find(want.key).is_none()));
             prop_assert!(!all || selection.wants.is_empty());
         }
 
         #[test]
         fn settled_neighbours_are_at_most_one_level_apart(x in 0.0f64..10e3, y in 0.0f64..3e3, z in 0.0f64..10e3) {
-            let meta = meta(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 300.0);
-            let ranges = ranges(&meta, &LodSettings::default(), 600.0);
-            let residency = Residents { seed: 0, all: true, coarsest: meta.layout.coarsest(), tall: 300 };
-            let selection = select(&meta, &ranges, 1.0, &view(x, y, z), &residency, usize::MAX);
+            let meta = meta(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], TALL.into());
+            let tree = loaded(&meta.layout, 0, true);
+            let selection = selection(&meta, &tree, [x, y, z]);
             let cut: HashSet<PatchKey> = selection.cut.iter().map(|selected| selected.key).collect();
             let level_at = |cx: u32, cz: u32| (0..meta.layout.levels).find(|&k| cut.contains(&PatchKey::new(k, cx >> k, cz >> k))).unwrap();
             let [nx, nz] = meta.layout.patches(0);

@@ -22,6 +22,7 @@ pub mod mesh;
 mod needs;
 pub mod noise;
 pub mod normals;
+pub mod patch_tree;
 pub mod rules;
 pub mod scan;
 pub mod serial;

@@ -15,7 +15,8 @@ use highfell::scene::hole_check::all_heights;
 use highfell::settings::{Settings, Setup, Stats};
 use highfell::terrain::camera::{Pose, Viewpoint};
 use highfell::terrain::height_map::HeightMap;
-use highfell::terrain::lod::{self, Residency, Selected};
+use highfell::terrain::lod::{self, Memory, Selected, Selection};
+use highfell::terrain::patch_tree::{PatchFacts, PatchTree};
 use highfell::world::{Meta, PatchKey, World};
 
 use crate::common::{SplitMix, built_in_world, gpu};
@@ -30,39 +31,29 @@ const UNSEEN: u8 = 2;
 const MAY_DIFFER: usize = 1;
 
 /// All patches of a world, as if every one were loaded.
-struct AllLoaded(HashMap<PatchKey, [i32; 2]>);
-
-impl AllLoaded {
-    fn of(world: &World) -> Self {
-        let layout = &world.meta.layout;
-        let mut ranges = HashMap::new();
-        let mut above: HashMap<_, _> = HashMap::new();
-        for level in (0..layout.levels).rev() {
-            for key in layout.sections(level) {
-                let coarser = layout.coarser_section(key);
-                let coarser = coarser.and_then(|key| above.get(&key));
-                let section = world.read_section(key, coarser).expect("a sound world");
-                let [x0, z0, x1, z1] = layout.section_patches(key);
-                for (x, z) in (z0..z1).flat_map(|z| (x0..x1).map(move |x| (x, z))) {
-                    let key = PatchKey::new(level, x, z);
-                    let record = section.patch(key);
-                    ranges.insert(key, [record.min, record.max]);
-                }
-                above.insert(key, section.heights.clone());
+fn all_loaded(world: &World) -> PatchTree {
+    let layout = &world.meta.layout;
+    let mut tree = PatchTree::new(*layout);
+    let mut above: HashMap<_, _> = HashMap::new();
+    for level in (0..layout.levels).rev() {
+        for key in layout.sections(level) {
+            let coarser = layout.coarser_section(key);
+            let coarser = coarser.and_then(|key| above.get(&key));
+            let section = world.read_section(key, coarser).expect("a sound world");
+            let [x0, z0, x1, z1] = layout.section_patches(key);
+            for (x, z) in (z0..z1).flat_map(|z| (x0..x1).map(move |x| (x, z))) {
+                let key = PatchKey::new(level, x, z);
+                let record = section.patch(key);
+                let facts = PatchFacts {
+                    heights: [record.min, record.max],
+                    ..PatchFacts::default()
+                };
+                tree.insert(key, facts);
             }
+            above.insert(key, section.heights.clone());
         }
-        AllLoaded(ranges)
     }
-}
-
-impl Residency for AllLoaded {
-    fn height_range(&self, key: PatchKey) -> Option<[i32; 2]> {
-        self.0.get(&key).copied()
-    }
-
-    fn is_loaded(&self, _: PatchKey) -> bool {
-        true
-    }
+    tree
 }
 
 /// A change of levels between two places.
@@ -76,7 +67,7 @@ struct Switch {
 
 struct Finder {
     world: Arc<World>,
-    patches: AllLoaded,
+    patches: PatchTree,
     random: SplitMix,
 }
 
@@ -91,7 +82,14 @@ impl Finder {
         };
         let view = Viewpoint::new(&pose, settings.fov_deg, SIZE);
         let ranges = lod::ranges(meta, &settings.lod, view.pixels_per_radian);
-        lod::select(meta, &ranges, 1.0, &view, &self.patches, usize::MAX).cut
+        let memory = Memory {
+            loaded: &self.patches,
+            heights: |_| None,
+            most: usize::MAX,
+        };
+        let mut selection = Selection::default();
+        lod::select(meta, &ranges, 1.0, &view, &memory, &mut selection);
+        selection.cut
     }
 
     /// A way through the air, halved until its ends are close together and choose differently.
@@ -235,7 +233,7 @@ impl Stage {
         let scene = Scene::for_pictures(gpu(), world.clone(), &Setup::default());
         Stage {
             finder: Finder {
-                patches: AllLoaded::of(&world),
+                patches: all_loaded(&world),
                 world,
                 random: SplitMix(7),
             },

@@ -3,8 +3,9 @@
 //!
 //! `benches/run` runs it; a word behind it (`fractal`, `real`, `meshes`) leaves the rest out. A
 //! real map needs HIGHFELL_DATA. `raster OUT WIDTH HEIGHT [BASE]` writes a raw raster
-//! of the same ground.
+//! of the same ground; `frame WORLD...` tells what frames over worlds cost (`benches/frame`).
 
+mod frame;
 mod meshes;
 mod raster;
 
@@ -28,6 +29,12 @@ fn main() {
         let base = rest.first().map(|text| text.parse().expect("height units"));
         let size = [side(width), side(height)];
         raster::write(path, size, base.unwrap_or(0)).expect("the raster can be written");
+        return;
+    }
+    if let [verb, worlds @ ..] = &arguments[..]
+        && verb == "frame"
+    {
+        frame::table(worlds).expect("worlds that can be flown over");
         return;
     }
     println!("| map | ours (exact) | martini 0.2.0 | martini_rtin 0.2.1 | times faster |");

@@ -64,10 +64,7 @@ fn built(key: PatchKey) -> BuiltPatch {
         mesh: PatchMesh::default(),
         normals: vec![],
         cells: None,
-        absent: false,
-        error_m: 1.0,
-        parent_error_m: 1.0,
-        largest_morph_m: 0.0,
+        facts: Default::default(),
     }
 }
 
