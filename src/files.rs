@@ -47,17 +47,47 @@ pub fn bad_world(path: &Path, what: impl ToString) -> Error {
     )
 }
 
-/// Writes a world beside `path` and renames it into place, so that there is never half a file.
-/// With `force` it takes the place of what is there.
+/// Writes a world beside `path`, opens it again as a reader would, and renames it into place, so
+/// that there is never half a file, nor one that nobody can open. With `force` it takes the place
+/// of what is there.
 pub fn write_world(path: &Path, force: bool, writer: WorldWriter) -> Result<()> {
-    write_beside(path, force, |out| writer.write(out))
+    let open = |file: &File| {
+        let source = FileSource {
+            file: file.try_clone().map_err(|error| error.to_string())?,
+            len: file.metadata().map_err(|error| error.to_string())?.len(),
+        };
+        let world = World::open(Box::new(source), path.display().to_string());
+        let world = world.map_err(|error| error.to_string())?;
+        let contradictions = world.meta.contradictions();
+        contradictions.into_iter().next().map_or(Ok(()), Err)
+    };
+    let check = |file: &File| {
+        open(file).map_err(|what| {
+            let text = "is not written, since it could not be read";
+            Error::Usage(format!(
+                "{}: {text}: {what}; expected other options, or a report of this bug",
+                path.display()
+            ))
+        })
+    };
+    write_checked(path, force, |out| writer.write(out), check)
 }
 
-/// Writes any file as [`write_world`] does.
+/// Writes any file beside and renames it, as [`write_world`] does.
 pub fn write_beside(
     path: &Path,
     force: bool,
     write: impl FnOnce(&mut std::io::BufWriter<&mut File>) -> std::io::Result<()>,
+) -> Result<()> {
+    write_checked(path, force, write, |_| Ok(()))
+}
+
+/// `check` sees the file before it gets its name.
+fn write_checked(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut std::io::BufWriter<&mut File>) -> std::io::Result<()>,
+    check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<()> {
     let failed = |error: std::io::Error| cannot_write(path, error);
     // What a link points to is replaced, not the link.
@@ -71,6 +101,7 @@ pub fn write_beside(
     let mut out = std::io::BufWriter::new(beside.as_file_mut());
     write(&mut out).and_then(|()| out.flush()).map_err(failed)?;
     drop(out);
+    check(beside.as_file())?;
     make_readable(beside.as_file()).map_err(failed)?;
     put(beside, path, force).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Error::Usage(format!(

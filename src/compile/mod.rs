@@ -105,6 +105,8 @@ impl Default for Spools {
     }
 }
 
+/// Cubic metres of error that no ground on Earth has.
+const LARGEST_THRESHOLD: f64 = 1e24;
 /// The default sum: what eight cells are off by the default error.
 const DEFAULT_SUM_CELLS: f64 = 8.0;
 
@@ -150,7 +152,8 @@ pub fn compile_into(
     .map_err(usage)?;
     check_heights(source, &layout)?;
     check_water(source, options)?;
-    let thresholds = thresholds(source, options, &layout);
+    check_chunks(options, &layout)?;
+    let thresholds = thresholds(source, options, &layout)?;
     let unit = options.metric.unit(source.step_m, source.spacing_m);
     let sea_level = options.sea_level_m.map(|sea| sea / source.step_m);
     let in_units = thresholds
@@ -196,14 +199,37 @@ fn passes(options: &CompileOptions, layout: &Layout) -> u64 {
 }
 
 /// What each level asks for, in metres or cubic metres.
-fn thresholds(source: &Source, options: &CompileOptions, layout: &Layout) -> Vec<f64> {
+fn thresholds(source: &Source, options: &CompileOptions, layout: &Layout) -> Result<Vec<f64>> {
     let error = options
         .error
         .unwrap_or(default_error(options.metric, source));
     let growth = options.metric.growth();
-    (0..layout.levels as i32)
-        .map(|level| error * growth.powi(level))
-        .collect()
+    let levels = 0..layout.levels as i32;
+    let thresholds: Vec<f64> = levels.map(|level| error * growth.powi(level)).collect();
+    if thresholds
+        .iter()
+        .all(|threshold| (0.0..=LARGEST_THRESHOLD).contains(threshold))
+    {
+        return Ok(thresholds);
+    }
+    let most = LARGEST_THRESHOLD / growth.powi(layout.coarsest().into());
+    Err(Error::Usage(format!(
+        "--error {error:?}: the coarsest level's, {growth} times as much a level, would be beyond any ground; expected at most {most:.0e}"
+    )))
+}
+
+/// Readers refuse files of more chunks, so none is compiled for hours to be one.
+fn check_chunks(options: &CompileOptions, layout: &Layout) -> Result<()> {
+    // Meshes, heights, voids that are kept, live thresholds.
+    let kinds = 3 + u64::from(options.live);
+    let chunks = layout.section_count() * kinds;
+    if chunks < u64::from(crate::world::container::MAX_CHUNKS) {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "up to {chunks} chunks, more than the {} that a world can have; compile it in parts with --crop",
+        crate::world::container::MAX_CHUNKS
+    )))
 }
 
 fn meta(source: &Source, options: &CompileOptions, layout: Layout, levels: Vec<LevelMeta>) -> Meta {

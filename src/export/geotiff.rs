@@ -9,6 +9,7 @@
 
 use crate::terrain::height_map::HeightMap;
 use crate::world::Meta;
+use crate::world::source::GeoKeys;
 use std::io::{Error, Result, Seek, Write};
 use tiff::encoder::colortype::{ColorType, Gray32Float, GrayI16, GrayI32};
 use tiff::encoder::{Compression, DeflateLevel, Predictor, TiffEncoder, TiffKind, TiffValue};
@@ -167,6 +168,12 @@ where
     tags.write_tag(Tag::ModelPixelScaleTag, &place.scale[..])?;
     tags.write_tag(Tag::ModelTiepointTag, &place.tiepoint[..])?;
     tags.write_tag(Tag::GeoKeyDirectoryTag, &place.directory()[..])?;
+    if !place.keys.doubles.is_empty() {
+        tags.write_tag(Tag::GeoDoubleParamsTag, &place.keys.doubles[..])?;
+    }
+    if !place.keys.text.is_empty() {
+        tags.write_tag(Tag::GeoAsciiParamsTag, place.keys.text.as_str())?;
+    }
     if let Some(void) = &samples.void {
         tags.write_tag(NODATA, void.to_string().to_lowercase().as_str())?;
     }
@@ -179,8 +186,8 @@ where
 struct Place {
     scale: [f64; 3],
     tiepoint: [f64; 6],
-    /// Numbers by key, in ascending order.
-    keys: Vec<(u16, u16)>,
+    /// In ascending order, and what they point at.
+    keys: GeoKeys,
 }
 
 impl Place {
@@ -191,6 +198,10 @@ impl Place {
         let Some([x, step_x, _, y, _, step_y]) = source.transform else {
             return Place::new([0.0, 0.0], [dx, dz], false, keys_of(false, None));
         };
+        if let Some(keys) = &source.geo_keys {
+            let place = Place::new([x, y], [step_x, -step_y], source.pixel_is_area, Vec::new());
+            return place.with_keys(keys);
+        }
         let code = source.crs.as_deref().and_then(epsg);
         let keys = match source.crs {
             Some(_) => keys_of(is_in_degrees(meta), code),
@@ -204,25 +215,36 @@ impl Place {
     fn new(corner: [f64; 2], [dx, dy]: [f64; 2], is_area: bool, keys: Vec<(u16, u16)>) -> Self {
         let half = if is_area { 0.5 } else { 0.0 };
         let raster_type = (RASTER_TYPE, if is_area { 1 } else { 2 });
-        let mut keys = [vec![raster_type], keys].concat();
-        keys.sort_unstable();
+        let keys = [vec![raster_type], keys].concat();
+        let mut directory: Vec<[u16; 4]> =
+            keys.iter().map(|&(k, value)| [k, 0, 1, value]).collect();
+        directory.sort_unstable();
         let [x, y] = [corner[0] - half * dx, corner[1] + half * dy];
         Place {
             scale: [dx, dy, 0.0],
             tiepoint: [0.0, 0.0, 0.0, x, y, 0.0],
-            keys,
+            keys: GeoKeys {
+                directory,
+                ..GeoKeys::default()
+            },
         }
+    }
+
+    /// With what a source said of a system of its own.
+    fn with_keys(mut self, keys: &GeoKeys) -> Self {
+        let own = std::mem::replace(&mut self.keys, keys.clone());
+        self.keys.directory.extend(own.directory);
+        self.keys.directory.sort_unstable();
+        self
     }
 
     /// The key directory: its version, how many keys, then four numbers each.
     fn directory(&self) -> Vec<u16> {
-        let entries = self
-            .keys
-            .iter()
-            .flat_map(|&(key, value)| [key, 0, 1, value]);
-        [1, 1, 0, self.keys.len() as u16]
+        let keys = &self.keys.directory;
+        let version = [1, 1, 0, keys.len() as u16];
+        version
             .into_iter()
-            .chain(entries)
+            .chain(keys.iter().flatten().copied())
             .collect()
     }
 }
@@ -290,7 +312,8 @@ mod tests {
             keys_of(false, Some(32632)),
         );
         assert_eq!(place.tiepoint[3..5], [500.0, 900.0]);
-        assert_eq!(place.keys, [(1024, 1), (1025, 1), (3072, 32632)]);
+        #[rustfmt::skip]
+        assert_eq!(place.directory(), [1, 1, 0, 3,  1024, 0, 1, 1,  1025, 0, 1, 1,  3072, 0, 1, 32632]);
         let point = Place::new([7.0, 44.0], [0.1, 0.1], false, keys_of(true, None));
         assert_eq!(point.tiepoint[3..5], [7.0, 44.0]);
         #[rustfmt::skip]

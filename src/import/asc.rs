@@ -13,6 +13,7 @@ use std::path::Path;
 
 use super::geo::{Georef, Unit};
 use super::grid::{Grid, check_whole};
+use super::lint::Warning;
 use super::voids::VoidRule;
 use crate::error::{Error, Result};
 
@@ -28,6 +29,7 @@ const KEYS: [&str; 10] = [
     "dy",
     "nodata_value",
 ];
+const NODATA: &str = "nodata_value";
 const LONGEST_WORD: usize = 64;
 
 /// Whether a file that begins so is an ASCII grid.
@@ -41,11 +43,15 @@ pub(super) fn looks_like(head: &[u8]) -> bool {
 }
 
 pub(super) fn read(reader: impl BufRead, len: u64, path: &Path) -> Result<Grid> {
-    let mut words = Words { reader, path };
+    let mut words = Words {
+        reader,
+        path,
+        commas: false,
+    };
     let (header, first) = Header::read(&mut words)?;
     let (width, height) = header.size(path, len)?;
     let georef = header.georef(path, height)?;
-    let rule = VoidRule::signed(header.get("nodata_value"));
+    let rule = VoidRule::signed(header.get(NODATA));
     let count = width as usize * height as usize;
     let mut samples = Vec::with_capacity(count);
     let mut word = first;
@@ -57,7 +63,10 @@ pub(super) fn read(reader: impl BufRead, len: u64, path: &Path) -> Result<Grid> 
                 format!("{count} ({width} x {height})"),
             ));
         }
-        samples.push(rule.apply(number(path, &text)?));
+        samples.push(match header.is_void(&text) {
+            true => f64::NAN,
+            false => rule.apply(words.number(&text)?),
+        });
         word = words.next()?;
     }
     if samples.len() < count {
@@ -71,12 +80,19 @@ pub(super) fn read(reader: impl BufRead, len: u64, path: &Path) -> Result<Grid> 
     let integer = samples.iter().all(|v| v.is_nan() || v.fract() == 0.0);
     let mut grid = Grid::plain(width, height, samples, integer);
     grid.georef = Some(georef);
+    if words.commas {
+        let text = "decimal commas are read as points";
+        let pass = "a file with points if they are no decimal commas";
+        grid.warnings.push(Warning::new("commas", text, pass));
+    }
     Ok(grid)
 }
 
 struct Words<'a, R> {
     reader: R,
     path: &'a Path,
+    /// A number had a comma for its point.
+    commas: bool,
 }
 
 impl<R: BufRead> Words<'_, R> {
@@ -97,6 +113,19 @@ impl<R: BufRead> Words<'_, R> {
         Ok((!word.is_empty()).then(|| printable(&word)))
     }
 
+    fn number(&mut self, word: &str) -> Result<f64> {
+        if let Ok(number) = word.parse() {
+            return Ok(number);
+        }
+        let comma = word.matches(',').count() == 1 && !word.contains('.');
+        let number = comma.then(|| word.replace(',', ".").parse().ok()).flatten();
+        self.commas |= number.is_some();
+        number.ok_or_else(|| {
+            let what = format!("`{word}` is not a number");
+            Error::file(self.path, what, "a number such as 12.5")
+        })
+    }
+
     fn byte(&mut self) -> Result<Option<u8>> {
         let buffer = self
             .reader
@@ -114,20 +143,12 @@ fn printable(word: &[u8]) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-fn number(path: &Path, word: &str) -> Result<f64> {
-    word.parse().map_err(|_| {
-        Error::file(
-            path,
-            format!("`{word}` is not a number"),
-            "a number such as 12.5",
-        )
-    })
-}
-
 /// The keys' values, in the order of [`KEYS`].
 #[derive(Default)]
 struct Header {
     values: [Option<f64>; KEYS.len()],
+    /// Stands where there is no height.
+    void_word: Option<String>,
 }
 
 impl Header {
@@ -136,16 +157,30 @@ impl Header {
         let mut header = Header::default();
         loop {
             let key = match words.next()? {
-                Some(word) if word.parse::<f64>().is_err() => word,
+                Some(word) if words.number(&word).is_err() && !header.is_void(&word) => word,
                 first => return Ok((header, first)),
             };
             let Some(slot) = KEYS.iter().position(|k| key.eq_ignore_ascii_case(k)) else {
                 let what = format!("`{key}` is no key of an ASCII grid's header");
                 return Err(Error::file(words.path, what, KEYS.join(", ")));
             };
+            let void_word = header.void_word.as_ref().filter(|_| KEYS[slot] == NODATA);
+            if header.values[slot].is_some() || void_word.is_some() {
+                let what = format!("`{key}` is said twice");
+                return Err(Error::file(words.path, what, "each key once"));
+            }
             let value = words.next()?.unwrap_or_default();
-            header.values[slot] = Some(number(words.path, &value)?);
+            match words.number(&value) {
+                Ok(number) => header.values[slot] = Some(number),
+                Err(_) if KEYS[slot] == NODATA && is_word(&value) => header.void_word = Some(value),
+                Err(error) => return Err(error),
+            }
         }
+    }
+
+    fn is_void(&self, word: &str) -> bool {
+        let void = self.void_word.as_ref();
+        void.is_some_and(|void| word.eq_ignore_ascii_case(void))
     }
 
     fn get(&self, key: &str) -> Option<f64> {
@@ -207,6 +242,11 @@ impl Header {
             .or_else(|| self.get(corner).map(|c| c + size / 2.0))
             .unwrap_or(0.0)
     }
+}
+
+/// Such as `null`.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 fn positive(value: &f64) -> bool {
@@ -273,6 +313,22 @@ mod tests {
     }
 
     #[test]
+    fn words_for_voids_and_decimal_commas_are_understood() {
+        let grid = read_text(&format!("{HEADER}NODATA_value null\n0 1 NULL\nnull 4 5")).unwrap();
+        assert!(grid.samples[2].is_nan() && grid.samples[3].is_nan());
+        assert_eq!(grid.samples[5], 5.0);
+        // The first height may be a void.
+        let first = read_text(&format!("{HEADER}NODATA_value null\nnull 1 2 3 4 5")).unwrap();
+        assert!(first.samples[0].is_nan());
+        let commas = HEADER.replace("size 10", "size 2,5");
+        let grid = read_text(&format!("{commas}0,5 1 2 3 4 5,25")).unwrap();
+        assert_eq!((grid.samples[0], grid.samples[5]), (0.5, 5.25));
+        assert_eq!(grid.georef.unwrap().transform[1], 2.5);
+        assert_eq!(grid.warnings[0].about, "commas");
+        assert!(message(&format!("{HEADER}NODATA_value null\n0 1 2 nil 4 5")).contains("`nil`"));
+    }
+
+    #[test]
     fn the_number_of_values_must_be_right() {
         assert!(message(&format!("{HEADER}0 1 2 3 4")).contains("too few values: 5"));
         assert!(message(&format!("{HEADER}0 1 2 3 4 5 6")).contains("too many values"));
@@ -292,7 +348,9 @@ mod tests {
     #[test]
     fn damage_is_named() {
         assert!(message(&format!("{HEADER}0 1 2 x 4 5")).contains("`x` is not a number"));
-        assert!(message(&format!("{HEADER}0 1 2 1,5 4 5")).contains("`1,5`"));
+        assert!(message(&format!("{HEADER}0 1 2 1,5,6 4 5")).contains("`1,5,6`"));
+        assert!(message(&format!("{HEADER}0 1 2 1.000,5 4 5")).contains("`1.000,5`"));
+        assert!(message(&format!("{HEADER}nrows 2\n0 1 2 3 4 5")).contains("twice"));
         assert!(message("colour blue").contains("`colour` is no key"));
         assert!(message(&HEADER.replace("size 10", "size 0")).contains("cellsize"));
         assert!(message(&"9".repeat(1000)).contains("too long"));

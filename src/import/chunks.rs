@@ -13,11 +13,13 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use tiff::decoder::{ChunkType, Decoder, DecodingResult as Values, Limits};
-use tiff::tags::{ByteOrder as Endian, Tag};
+use tiff::tags::{ByteOrder as Endian, IfdPointer, Tag};
 use tiff::{TiffError, TiffResult};
 
+use super::directory::Directory;
 use super::geotiff::damaged;
 use super::input::Input;
+use super::lerc;
 use super::numbers::{Numbers, each_kind};
 use super::options::ByteOrder;
 use super::raster::{Bands, Take};
@@ -37,6 +39,8 @@ pub(super) type TiffDecoder = Decoder<BufReader<Input>>;
 pub(super) struct Chunks {
     path: PathBuf,
     input: Input,
+    /// What decoders are shown.
+    view: Input,
     layout: Layout,
     rule: VoidRule,
     south_up: bool,
@@ -102,10 +106,11 @@ impl Chunks {
             [Tag::StripOffsets, Tag::StripByteCounts]
         };
         let mut list = |tag| of_plane(decoder, tag, first, count).map_err(|e| damaged(path, e));
-        let chunks = Chunks {
+        let mut chunks = Chunks {
             places: list(places)?,
             sizes: list(sizes)?,
             path: path.to_owned(),
+            view: input.clone(),
             input,
             layout,
             rule,
@@ -121,7 +126,28 @@ impl Chunks {
             decoders: Vec::new(),
         };
         chunks.check_claim()?;
+        if tiled && !chunks.layout.is_plain() {
+            let pointer = decoder.ifd_pointer();
+            let view = chunks.whole_tiles(decoder.byte_order(), down, pointer);
+            chunks.view = view.map_err(|e| damaged(path, e.into()))?;
+        }
         Ok(chunks)
+    }
+
+    /// The file as if the picture ended where its tiles do. Of tiles that it cuts off, the decoder
+    /// would leave out the rest of every row, and stumbles over that in LZW.
+    fn whole_tiles(
+        &self,
+        order: Endian,
+        down: u32,
+        pointer: Option<IfdPointer>,
+    ) -> io::Result<Input> {
+        let pointer = pointer.ok_or(ErrorKind::InvalidData)?;
+        let directory = Directory::read(&self.input, order, pointer)?;
+        let [width, height] = self.chunk;
+        let side = |count: u32, size: u32| count.checked_mul(size).ok_or(ErrorKind::InvalidData);
+        let view = directory.with(&self.input, Tag::ImageWidth, side(self.across, width)?)?;
+        directory.with(&view, Tag::ImageLength, side(down, height)?)
     }
 
     /// What the header promises must fit the file, and a chunk the memory.
@@ -257,7 +283,7 @@ impl Chunks {
         let mut limits = Limits::default();
         limits.decoding_buffer_size = MOST_CHUNK_BYTES as usize;
         limits.intermediate_buffer_size = usize::try_from(self.input.len()).unwrap_or(usize::MAX);
-        let decoder = Decoder::new(BufReader::new(self.input.clone()))?;
+        let decoder = Decoder::new(BufReader::new(self.view.clone()))?;
         Ok(decoder.with_limits(limits))
     }
 
@@ -267,8 +293,15 @@ impl Chunks {
         share: &Share,
         area: Area,
     ) -> TiffResult<(Values, Rows)> {
+        if let Some(outer) = self.layout.lerc {
+            let place = [self.places[share.index], self.sizes[share.index]];
+            let bytes = self.input.bytes_at(place[0], place[1])?;
+            let bands = self.layout.interleaved();
+            let (values, height) = lerc::decode(bytes, outer, self.chunk, bands)?;
+            let size = [self.chunk[0], height];
+            return self.with_rows(values, share, share.corner[1], size, area);
+        }
         let place = self.first + share.index as u32;
-        // Of tiles in later planes the decoder hands out rows below the picture too.
         let (width, height) = decoder.chunk_data_dimensions(place);
         let values = decoder.read_chunk(place)?;
         self.with_rows(values, share, share.corner[1], [width, height], area)
@@ -528,6 +561,87 @@ mod tests {
                 let read = raster.samples.read(area, &mut |_| Ok(()));
                 let message = read.err().map(|e| e.to_string()).unwrap_or_default();
                 prop_assert!(!message.contains('\n'), "{}", message);
+            }
+        }
+    }
+
+    /// Of a type and compression, with a predictor, and a tile as large as it may be.
+    fn compressed() -> impl Strategy<Value = (Tiff, u16)> {
+        let types = prop::sample::select(vec![
+            (8, 1),
+            (16, 1),
+            (16, 2),
+            (32, 1),
+            (32, 2),
+            (32, 3),
+            (64, 3),
+        ]);
+        let packings = [
+            Packing::Lzw,
+            Packing::Zstd,
+            Packing::PackBits,
+            Packing::Lerc { deflated: false },
+            Packing::Lerc { deflated: true },
+        ];
+        let packing = prop::sample::select(packings.to_vec());
+        let sizes = ([2u32..90, 2u32..90], [1u32..5, 1u32..5]);
+        let rest = (
+            1u16..4,
+            any::<[bool; 2]>(),
+            1u16..4,
+            any::<u64>(),
+            1usize..9,
+        );
+        (types, packing, sizes, rest).prop_map(|(kind, packing, (size, tile), rest)| {
+            let (bands, [planar, tiled], predictor, seed, rough) = rest;
+            let (bits, format) = kind;
+            let [width, height] = size;
+            let count = (width * height * u32::from(bands)) as usize;
+            let mut random = super::super::fixtures::Random(seed);
+            let mut height_of = |i: usize| 40 + i as u32 / 9 % 50 + random.below(rough) as u32;
+            let bytes = (0..count).flat_map(|i| {
+                let value = height_of(i);
+                match (bits, format) {
+                    (32, 3) => (value as f32 / 4.0).to_le_bytes().to_vec(),
+                    (64, 3) => (f64::from(value) / 4.0).to_le_bytes().to_vec(),
+                    _ => value.to_le_bytes()[..usize::from(bits / 8)].to_vec(),
+                }
+            });
+            let file = Tiff::new(width, height, bits, format, bytes.collect());
+            let file = if planar {
+                file.planes(bands)
+            } else {
+                file.bands(bands)
+            };
+            let file = if tiled {
+                file.tiles(16 * tile[0], 16 * tile[1])
+            } else {
+                file.strips((16 * tile[1]).min(height))
+            };
+            // The predictor of floats is for floats.
+            let predictor = if format == 3 {
+                predictor
+            } else {
+                predictor.min(2)
+            };
+            let predictor = match packing {
+                Packing::Lerc { .. } => 1,
+                _ => predictor,
+            };
+            (file.packed(packing).predicted(predictor), bands)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+        #[test]
+        fn compressed_chunks_hold_what_was_written((file, bands) in compressed()) {
+            let plain = file.clone().packed(Packing::None).predicted(1);
+            for band in 1..=bands {
+                let found = open(&file, band).into_grid();
+                prop_assert!(found.is_ok(), "{:?}", found.err());
+                let expected = open(&plain, band).into_grid().unwrap();
+                prop_assert_eq!(found.unwrap().samples, expected.samples);
             }
         }
     }

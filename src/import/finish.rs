@@ -15,7 +15,7 @@ use super::options::{ImportOptions, VoidFill};
 use super::raster::Head;
 use super::store::Store;
 use super::{MAX_UNITS, geo, quantise, resample};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::source::Source;
 use crate::world::source::SourceInfo;
 
@@ -48,6 +48,7 @@ pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) ->
         head,
         found,
         metres: line.scale,
+        offset_m: line.offset,
         spacing_m,
         voids: options.voids,
     };
@@ -64,13 +65,21 @@ pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) ->
     let most_units = options.most_units.unwrap_or(MAX_UNITS);
     let given_m = (options.height_step_m).or_else(|| line.whole_step().filter(|_| whole));
     let step_m = given_m.unwrap_or_else(|| quantise::float_step(min_m, max_m, most_units));
-    quantise::check_range(path, [min_m, max_m], step_m, most_units)?;
+    let in_range = quantise::check_range(path, [min_m, max_m], step_m, most_units);
+    // What makes the range so wide is better told than a step that nobody wants.
+    let undeclared = warnings.iter().find(|w| w.about == lint::UNDECLARED);
+    match (in_range, undeclared) {
+        (Err(_), Some(odd)) => return Err(Error::file(path, &odd.text, &odd.pass)),
+        (in_range, _) => in_range?,
+    }
     if given_m.is_none() {
         warnings.extend(quantise::coarse_step(min_m, max_m, step_m));
     }
     let voids = found.voids.map_or(0, |voids| voids.count);
     let georef = head.georef.as_ref();
     let scale = [0, 1].map(|axis| new_spacing_m[axis] / spacing_m[axis]);
+    let transform = georef.map(|g| scaled(g.transform, scale));
+    let unit = |t: [f64; 6]| [new_spacing_m[0] / t[1], new_spacing_m[1] / -t[5]];
     let info = SourceInfo {
         files: ingested.files.clone(),
         voids,
@@ -82,8 +91,10 @@ pub(super) fn judge(path: &Path, ingested: Ingested, options: &ImportOptions) ->
         min_m,
         max_m,
         crs: georef.and_then(|g| g.crs.clone()),
-        transform: georef.map(|g| scaled(g.transform, scale)),
+        transform,
         pixel_is_area: georef.is_some_and(|g| g.pixel_is_area),
+        metres_a_map_unit: transform.map(unit),
+        geo_keys: georef.and_then(|g| g.keys.clone()),
     };
     let lint = Lint {
         files: info.files.clone(),
@@ -135,7 +146,7 @@ impl Judged {
         let Judged {
             mut lint,
             step_m,
-            info,
+            mut info,
             ..
         } = self;
         let Ingested {
@@ -164,6 +175,8 @@ impl Judged {
             let all = || grid.samples.iter().copied();
             samples.low = all().fold(f64::INFINITY, f64::min);
             samples.high = all().fold(f64::NEG_INFINITY, f64::max);
+            let ends = [samples.low, samples.high].map(|sample| self.line.metres(sample));
+            (info.min_m, info.max_m) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
             samples.store = Store::new(lint.size, Kind::F64, &options.shelf())?;
             let area = samples.store.whole();
             samples.store.write(area, Numbers::F64(grid.samples))?;

@@ -2,6 +2,7 @@
 //!
 //! The encoders at hand write neither tiles nor geographic tags of TIFFs; `tiff` does.
 
+mod packing;
 mod tiff;
 
 use std::io::{Cursor, Write};
@@ -9,7 +10,8 @@ use std::io::{Cursor, Write};
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 
-pub(super) use self::tiff::{Packing, Tiff};
+pub(super) use self::packing::Packing;
+pub(super) use self::tiff::Tiff;
 
 /// One intact file of each kind that needs no flag, with its name.
 pub(super) fn one_of_each() -> Vec<(&'static str, Vec<u8>)> {
@@ -32,6 +34,13 @@ pub(super) fn one_of_each() -> Vec<(&'static str, Vec<u8>)> {
             "zstd.tif",
             tiff.clone().tiles(16, 16).packed(Packing::Zstd).bytes(),
         ),
+        (
+            "lerc.tif",
+            tiff.clone()
+                .tiles(16, 16)
+                .packed(Packing::Lerc { deflated: false })
+                .bytes(),
+        ),
         ("big.tif", Tiff::float32(20, 18, &floats).big().bytes()),
         ("deflate.tif", compressed(&floats)),
         (
@@ -43,6 +52,7 @@ pub(super) fn one_of_each() -> Vec<(&'static str, Vec<u8>)> {
             let square = floats[..18 * 18].iter();
             square.flat_map(|v| v.to_le_bytes()).collect()
         }),
+        ("cell.dt1", dted(20, 18, |x, y| (x * y) as i16)),
         (
             "grey.png",
             png(10, 18, ExtendedColorType::La16, &ne_bytes(&words)),
@@ -124,4 +134,23 @@ impl Random {
             .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
+}
+
+/// A DTED file whose south-west corner is at 72 W, 44 N, with 3 seconds of arc between samples.
+pub(super) fn dted(columns: u16, rows: u16, height: impl Fn(u16, u16) -> i16) -> Vec<u8> {
+    let mut bytes =
+        format!("UHL10720000W0440000N003000300016U              {columns:04}{rows:04}0");
+    bytes += &" ".repeat(3428 - bytes.len());
+    let mut bytes = bytes.into_bytes();
+    for x in 0..columns {
+        let block = [&[0xaa, 0, 0, x as u8][..], &x.to_be_bytes(), &[0, 0]].concat();
+        let heights = (0..rows).flat_map(|y| {
+            let height = height(x, y);
+            // Sign and magnitude.
+            let sign = if height < 0 { 0x8000 } else { 0 };
+            (height.unsigned_abs() | sign).to_be_bytes()
+        });
+        bytes.extend(block.into_iter().chain(heights).chain([0; 4]));
+    }
+    bytes
 }

@@ -44,6 +44,10 @@ impl Slopes {
     pub fn mean(&self) -> f64 {
         self.sum / self.count.max(1) as f64
     }
+
+    pub fn largest(&self) -> f64 {
+        self.most.iter().copied().fold(0.0, f64::max)
+    }
 }
 
 /// Gathers [`Findings`].

@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 
 /// The items of one band, as they are written.
 pub(super) struct Facts<'a> {
-    unit: Option<&'a str>,
-    scale: Option<&'a str>,
-    offset: Option<&'a str>,
+    pub unit: Option<&'a str>,
+    pub scale: Option<&'a str>,
+    pub offset: Option<&'a str>,
 }
 
 /// `band` counts from 0.

@@ -9,9 +9,14 @@
 
 use std::path::Path;
 
+use super::crs::Projection;
 use super::lint::Warning;
 use super::units;
 use crate::error::{Error, Result};
+use crate::world::source::GeoKeys;
+
+/// Projections that are meant for measuring are truer than this.
+const SAME_SCALE: f64 = 0.01;
 
 /// What the map's coordinates are counted in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +28,8 @@ pub(super) enum Unit {
     Unsaid,
     /// The file names one that is not known here, by this code of the EPSG registry.
     Unknown(u16),
+    /// The file leaves it to a coordinate system that is not known here.
+    OfUnknownSystem(u16),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +40,10 @@ pub(super) struct Georef {
     /// As in `SourceInfo::transform`.
     pub transform: [f64; 6],
     pub pixel_is_area: bool,
+    /// How the map is made of the globe, where that is known and its units are no degrees.
+    pub projection: Option<Projection>,
+    /// What a file says of a system that no registry has.
+    pub keys: Option<GeoKeys>,
 }
 
 impl Georef {
@@ -43,7 +54,20 @@ impl Georef {
             unit,
             transform: [north_west[0], step[0], 0.0, north_west[1], 0.0, -step[1]],
             pixel_is_area: false,
+            projection: None,
+            keys: None,
         }
+    }
+
+    /// Map units to the east and to the south from sample to sample.
+    fn step(&self) -> [f64; 2] {
+        [self.transform[1], -self.transform[5]]
+    }
+
+    fn centre(&self, width: u32, height: u32) -> [f64; 2] {
+        let [x, dx, _, y, _, dy] = self.transform;
+        let half = |count: u32| f64::from(count - 1) / 2.0;
+        [x + dx * half(width), y + dy * half(height)]
     }
 }
 
@@ -61,8 +85,8 @@ pub(super) fn spacing_m(
             Some(Warning::new("spacing", text, "--spacing M")),
         ));
     };
-    let [x, dx, _, y, _, dy] = georef.transform;
-    let (dx, dz) = (dx, -dy);
+    let [x, _, _, y, ..] = georef.transform;
+    let [dx, dz] = georef.step();
     let south = y - dz * f64::from(height - 1);
     let east = x + dx * f64::from(width - 1);
     let on_globe = within_globe(x, east, y, south);
@@ -72,7 +96,7 @@ pub(super) fn spacing_m(
             let warning = Warning::new("degrees", text, "--spacing M");
             ([dx * m, dz * m], Some(warning))
         }
-        Unit::Metres(m) => ([dx * m, dz * m], None),
+        Unit::Metres(m) => on_ground(georef, m, georef.centre(width, height)),
         Unit::Degree => (degrees_to_metres(path, dx, dz, y, south)?, None),
         // Nobody measures ground in centimetres there.
         Unit::Unsaid if on_globe && dx < 0.1 && dz < 0.1 => {
@@ -89,6 +113,13 @@ pub(super) fn spacing_m(
                 "metres, feet or degrees, or --spacing",
             ));
         }
+        Unit::OfUnknownSystem(code) => {
+            let what = format!(
+                "its unit is left to the coordinate system EPSG:{code}, which is not known"
+            );
+            let expected = "a system of the EPSG registry, a unit in the file, or --spacing";
+            return Err(Error::file(path, what, expected));
+        }
     };
     if spacing.iter().all(|s| (1e-9..=1e9).contains(s)) {
         return Ok((spacing, warning));
@@ -98,6 +129,26 @@ pub(super) fn spacing_m(
         format!("the spacing of {} x {} m is no use", spacing[0], spacing[1]),
         "samples between a nanometre and a million kilometres apart, or --spacing",
     ))
+}
+
+/// Metres between samples by the map, or by the ground where the map is much larger or smaller.
+fn on_ground(georef: &Georef, unit_m: f64, centre: [f64; 2]) -> ([f64; 2], Option<Warning>) {
+    let by_map = georef.step().map(|step| step * unit_m);
+    let projection = georef.projection.as_ref();
+    let Some(scale) = projection.and_then(|projection| projection.scale_m(centre)) else {
+        return (by_map, None);
+    };
+    if scale.iter().all(|s| (s / unit_m - 1.0).abs() <= SAME_SCALE) {
+        return (by_map, None);
+    }
+    let [dx, dz] = georef.step();
+    let [x, z] = [dx * scale[0], dz * scale[1]];
+    let text = format!(
+        "the map is not to scale: its samples are {:.2} x {:.2} m apart on the map, but {x:.2} x {z:.2} m on the ground at its centre, which is what is taken",
+        by_map[0], by_map[1]
+    );
+    let pass = format!("--spacing {} for that of the map", by_map[0]);
+    ([x, z], Some(Warning::new("scale", text, pass)))
 }
 
 /// Metres per degree of longitude and of latitude: the series of the WGS84 ellipsoid.

@@ -1,8 +1,8 @@
 //! GeoTIFF's tags: where the raster lies, in what units, and which number is void.
 //!
-//! Read through the decoder's tag access and judged here (OGC GeoTIFF 1.1, clauses 7 and 8); what
-//! GDAL adds in a text of its own is in `gdal`. Units of length become metres; a raster that is
-//! rotated or mirrored is refused: silently wrong is worse than not at all.
+//! Read through the decoder's tag access and judged here (OGC GeoTIFF 1.1, clause 8); what its keys
+//! say of the coordinate system is in `geokeys`, what GDAL adds in a text of its own in `gdal`. A
+//! raster that is rotated or mirrored is refused: silently wrong is worse than not at all.
 //!
 //! - Without a pixel scale or a transformation there is no georeference, whatever the keys say.
 //! - Tiepoints of areas are moved by half a pixel, so that the transform is the sample's.
@@ -17,38 +17,16 @@ use tiff::tags::Tag;
 use tiff::{TiffError, TiffResult};
 
 use super::gdal;
-use super::geo::{Georef, Unit};
+use super::geo::Georef;
+use super::geokeys::Keys;
 use super::geotiff::damaged;
 use super::grid::Measure;
+use super::one_line;
 use super::options::ImportOptions;
-use super::{one_line, units};
 use crate::error::{Error, Result};
 
 const GDAL_METADATA: Tag = Tag::Unknown(42112);
 const LONGEST_TEXT: u64 = 1 << 24;
-
-const MODEL_TYPE: u16 = 1024;
-const RASTER_TYPE: u16 = 1025;
-const GEOGRAPHIC_CRS: u16 = 2048;
-const ANGULAR_UNITS: u16 = 2054;
-const PROJECTED_CRS: u16 = 3072;
-const LINEAR_UNITS: u16 = 3076;
-const VERTICAL_CRS: u16 = 4096;
-const VERTICAL_UNITS: u16 = 4099;
-
-const METRE: u16 = 9001;
-const FOOT: u16 = 9002;
-const US_FOOT: u16 = 9003;
-const DEGREE: u16 = 9102;
-const PIXEL_IS_POINT: u16 = 2;
-/// Vertical systems that need no unit key to be in feet: NGVD29, NAVD88 and mean sea level.
-const VERTICAL_UNIT_OF_CRS: [(u16, u16); 5] = [
-    (5702, US_FOOT),
-    (6360, US_FOOT),
-    (8228, FOOT),
-    (8050, FOOT),
-    (8052, US_FOOT),
-];
 
 /// What the tags say of a raster.
 pub(super) struct Tags {
@@ -68,7 +46,7 @@ impl Tags {
         rows: u32,
         options: &ImportOptions,
     ) -> Result<Tags> {
-        let keys = GeoKeys::read(decoder).map_err(|e| damaged(path, e))?;
+        let keys = Keys::read(decoder).map_err(|e| damaged(path, e))?;
         // An odd encoding of free text is no reason to refuse the heights.
         let xml = text(decoder, GDAL_METADATA).ok().flatten();
         let facts = gdal::facts(xml.as_deref().unwrap_or_default(), band);
@@ -81,7 +59,7 @@ impl Tags {
         let corner = Corner::read(decoder, path)?;
         Ok(Tags {
             south_up: corner.as_ref().is_some_and(|c| c.step[1] < 0.0),
-            georef: corner.map(|c| keys.georef(path, &c, rows)).transpose()?,
+            georef: (corner.map(|c| keys.georef(path, [c.x, c.y], c.step, rows))).transpose()?,
             measure,
             nodata: nodata(decoder, path)?,
         })
@@ -103,101 +81,6 @@ fn nodata<R: Read + Seek>(decoder: &mut Decoder<R>, path: &Path) -> Result<Optio
         );
     }
     Ok(value)
-}
-
-/// Keys with a number for a value (GeoKeyDirectory).
-struct GeoKeys(Vec<(u16, u16)>);
-
-impl GeoKeys {
-    fn read<R: Read + Seek>(decoder: &mut Decoder<R>) -> TiffResult<GeoKeys> {
-        let directory = match decoder.find_tag(Tag::GeoKeyDirectoryTag)? {
-            Some(value) => value.into_u16_vec()?,
-            None => Vec::new(),
-        };
-        let entries = directory.as_chunks::<4>().0.iter().skip(1);
-        // Location 0: the value itself. Others point at texts and doubles.
-        let numbers = entries.filter(|e| e[1] == 0).map(|e| (e[0], e[3]));
-        Ok(GeoKeys(numbers.collect()))
-    }
-
-    fn get(&self, key: u16) -> Option<u16> {
-        self.0.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
-    }
-
-    /// Metres a unit of height, where the keys say so.
-    fn height_unit_m(&self, path: &Path) -> Result<Option<f64>> {
-        let by_crs = self.get(VERTICAL_CRS).and_then(|crs| {
-            let known = VERTICAL_UNIT_OF_CRS.iter().find(|(c, _)| *c == crs);
-            known.map(|(_, unit)| *unit)
-        });
-        let Some(unit) = self
-            .get(VERTICAL_UNITS)
-            .filter(|unit| *unit != 0)
-            .or(by_crs)
-        else {
-            return Ok(None);
-        };
-        let metres = units::by_code(unit).map(Some);
-        metres.ok_or_else(|| {
-            let what = format!("heights are in {}", units::name_of(unit));
-            Error::file(path, what, "metres or feet, or --height-scale")
-        })
-    }
-
-    /// What map coordinates are counted in.
-    fn map_unit(&self) -> Unit {
-        let said = |key, usual| self.get(key).filter(|unit| *unit != 0).unwrap_or(usual);
-        if self.is_projected() {
-            let unit = said(LINEAR_UNITS, METRE);
-            units::by_code(unit).map_or(Unit::Unknown(unit), Unit::Metres)
-        } else if self.is_geographic() {
-            match said(ANGULAR_UNITS, DEGREE) {
-                DEGREE => Unit::Degree,
-                unit => Unit::Unknown(unit),
-            }
-        } else {
-            Unit::Unsaid
-        }
-    }
-
-    fn is_geographic(&self) -> bool {
-        self.get(MODEL_TYPE) == Some(2) || self.get(GEOGRAPHIC_CRS).is_some()
-    }
-
-    fn is_projected(&self) -> bool {
-        match self.get(MODEL_TYPE) {
-            Some(model @ 1..=3) => model == 1,
-            _ => self.get(PROJECTED_CRS).is_some(),
-        }
-    }
-
-    fn crs(&self) -> Option<String> {
-        let key = if self.is_projected() {
-            PROJECTED_CRS
-        } else {
-            GEOGRAPHIC_CRS
-        };
-        // 0 is 'undefined', 32767 'user-defined'.
-        let code = self.get(key).filter(|code| ![0, 32767].contains(code));
-        code.map(|code| format!("EPSG:{code}"))
-    }
-
-    fn georef(&self, path: &Path, corner: &Corner, rows: u32) -> Result<Georef> {
-        if self.get(MODEL_TYPE) == Some(3) {
-            let what = "the coordinates are geocentric";
-            return Err(Error::file(path, what, "projected or geographic ones"));
-        }
-        let is_point = self.get(RASTER_TYPE) == Some(PIXEL_IS_POINT);
-        let half = if is_point { 0.0 } else { 0.5 };
-        let [dx, dy] = corner.step;
-        let first = corner.y - half * dy;
-        let last = first - f64::from(rows - 1) * dy;
-        let north_west = [corner.x + half * dx, first.max(last)];
-        let step = [dx, dy.abs()];
-        let mut georef = Georef::north_up(self.crs(), self.map_unit(), north_west, step);
-        georef.pixel_is_area = !is_point;
-        Ok(georef)
-    }
 }
 
 /// The map position of pixel (0, 0), which is a sample or the corner of an area.
@@ -270,7 +153,10 @@ fn check_unrotated(path: &Path, a: f64, b: f64, e: f64, f: f64) -> Result<()> {
     Ok(())
 }
 
-fn text<R: Read + Seek>(decoder: &mut Decoder<R>, tag: Tag) -> TiffResult<Option<String>> {
+pub(super) fn text<R: Read + Seek>(
+    decoder: &mut Decoder<R>,
+    tag: Tag,
+) -> TiffResult<Option<String>> {
     // The decoder would print a line of its own on a damaged, gigantic length.
     match decoder.image_ifd().find_entry(tag) {
         Some(entry) if entry.count() > LONGEST_TEXT => return Err(TiffError::LimitsExceeded),
@@ -286,6 +172,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::super::fixtures::Tiff;
+    use super::super::geo::Unit;
     use super::*;
 
     fn tags_of(file: &Tiff, options: &ImportOptions) -> Result<Tags> {

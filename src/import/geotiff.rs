@@ -5,7 +5,7 @@
 //! `chunks`, and what hides some of its samples in `masked`.
 //!
 //! - One band, or the one that `--band` names, interleaved or in planes; 8 to 64 bits of integer
-//!   or float; uncompressed, LZW, Deflate or PackBits.
+//!   or float; uncompressed, LZW, Deflate, PackBits, Zstandard or LERC.
 //! - The claimed size is checked against the file's length before anything is allocated.
 
 use std::io::BufReader;
@@ -48,11 +48,14 @@ pub(super) fn open(input: Input, path: &Path, options: &ImportOptions) -> Result
         kind: values::kind_of(layout.format, layout.bits),
         georef: tags.georef,
         measure: tags.measure,
+        statistics: None,
         warnings,
     };
     Ok(Raster {
         head,
         samples: Box::new(samples),
+
+        in_memory: false,
     })
 }
 
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn compressions_that_are_not_read_are_named() {
-        for (code, name) in [(34887, "LERC compression"), (1234, "compression 1234")] {
+        for (code, name) in [(34925, "LZMA compression"), (1234, "compression 1234")] {
             let file = Tiff::int16(2, 2, &[0; 4]).packed(Packing::Other(code));
             let message = read_bytes(&file.bytes()).unwrap_err().to_string();
             assert!(

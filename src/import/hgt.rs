@@ -43,15 +43,9 @@ pub(super) fn open(input: Input, path: &Path) -> Result<Raster> {
         )
     })?;
     let step = 1.0 / f64::from(side - 1);
-    let plain = Plain {
-        path: path.to_owned(),
-        input,
-        width: side,
-        format: SampleFormat::Int,
-        bits: 16,
-        order: ByteOrder::Big,
-        rule: VoidRule::signed(None),
-    };
+    let samples = (SampleFormat::Int, 16);
+    let rule = VoidRule::signed(None);
+    let plain = Plain::rows(path, input, side, samples, ByteOrder::Big, rule);
     let head = Head {
         width: side,
         height: side,
@@ -67,11 +61,14 @@ pub(super) fn open(input: Input, path: &Path) -> Result<Raster> {
             [longitude, latitude + 1.0],
             [step, step],
         )),
+        statistics: None,
         warnings: Vec::new(),
     };
     Ok(Raster {
         head,
         samples: Box::new(plain),
+
+        in_memory: false,
     })
 }
 

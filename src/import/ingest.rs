@@ -3,6 +3,7 @@
 //! One file goes straight into the store; of several, which may overlap, what there is to learn
 //! is learnt when all are in place.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crossbeam_channel::Receiver;
@@ -91,9 +92,13 @@ fn several(
     options: &ImportOptions,
     progress: &mut Progress,
 ) -> Result<Ingested> {
-    let heads = paths
-        .iter()
-        .map(|path| Ok((path.clone(), open(path, options)?.head)));
+    let mut kept = Kept::default();
+    let heads = paths.iter().map(|path| {
+        let raster = open(path, options)?;
+        let head = raster.head.clone();
+        kept.keep(path, raster, options.shelf().in_memory);
+        Ok((path.clone(), head))
+    });
     let mosaic = Mosaic::of(heads.collect::<Result<_>>()?)?;
     let mut head = mosaic.head.clone();
     let window = window(&mut head, &mosaic.tiles[0].path, options)?;
@@ -103,7 +108,7 @@ fn several(
     let warnings = mosaic.lay(
         window,
         &mut store,
-        &mut |path| open(path, options),
+        &mut |path| kept.take(path).map_or_else(|| open(path, options), Ok),
         &mut |numbers| {
             declare_void(numbers, options);
             progress.add(numbers.len())
@@ -120,6 +125,28 @@ fn several(
         store,
         found: some_heights(gather.finish(), &mosaic.tiles[0].path)?,
     })
+}
+
+/// Tiles of formats that are decoded as a whole, so that they are decoded once; as many as there
+/// is memory for, and of other formats none: each is an open file.
+#[derive(Default)]
+struct Kept {
+    rasters: HashMap<PathBuf, Raster>,
+    samples: u64,
+}
+
+impl Kept {
+    fn keep(&mut self, path: &Path, raster: Raster, most: u64) {
+        let count = samples(raster.head.whole());
+        if raster.in_memory && self.samples + count <= most {
+            self.samples += count;
+            self.rasters.insert(path.to_owned(), raster);
+        }
+    }
+
+    fn take(&mut self, path: &Path) -> Option<Raster> {
+        self.rasters.remove(path)
+    }
 }
 
 fn some_heights(found: Findings, path: &Path) -> Result<Findings> {

@@ -14,8 +14,12 @@ use super::numbers::{Number, each_kind};
 use super::options::VoidFill;
 use super::raster::Head;
 use super::store::{BAND_SAMPLES, Store, bands};
+use super::undeclared;
 use crate::error::Result;
 use crate::source::Area;
+
+/// Warnings of numbers that nothing declares to be no heights.
+pub(super) use undeclared::ABOUT as UNDECLARED;
 
 /// Below so many samples a side there is hardly anything to see.
 const FEW_SAMPLES: u32 = 33;
@@ -87,8 +91,9 @@ pub(super) fn eight_bits() -> Warning {
 pub(super) struct Subject<'a> {
     pub head: &'a Head,
     pub found: &'a Findings,
-    /// Metres a unit of the file.
+    /// Metres a unit of the file, and at its 0.
     pub metres: f64,
+    pub offset_m: f64,
     pub spacing_m: [f64; 2],
     /// What is done about samples without a height.
     pub voids: VoidFill,
@@ -98,18 +103,23 @@ impl Subject<'_> {
     /// All warnings that the samples give rise to. `store` has them for those questions that need
     /// a second look.
     pub fn examine(&self, store: &Store) -> Result<Vec<Warning>> {
+        let metres = |sample| sample * self.metres + self.offset_m;
+        let mut warnings = undeclared::warnings(self.head, self.found, store, metres)?;
         let known_terraces = self.head.warnings.iter().any(|w| w.about == "terraces");
         let questions = [
             few_samples(self.head),
             void_warning(self.found, self.voids),
             flat(self.found),
-            relative(self.head, self.found),
+            statistics(self.head, self.found),
+            relative(self.head, self.found).filter(|_| warnings.is_empty()),
             oblong(self.spacing_m),
-            self.steep(),
+            // Numbers that are no heights are what makes it steep.
+            self.steep().filter(|_| warnings.is_empty()),
             terraces(self.found).filter(|_| !known_terraces),
-            self.spikes(store)?,
+            self.spikes(store, !warnings.is_empty())?,
         ];
-        Ok(questions.into_iter().flatten().collect())
+        warnings.extend(questions.into_iter().flatten());
+        Ok(warnings)
     }
 
     fn steep(&self) -> Option<Warning> {
@@ -125,7 +135,11 @@ impl Subject<'_> {
     }
 
     /// Only stripes with a step as high as a spike are looked at again.
-    fn spikes(&self, store: &Store) -> Result<Option<Warning>> {
+    /// Those that are told already stand at the edge of numbers that are no heights.
+    fn spikes(&self, store: &Store, told: bool) -> Result<Option<Warning>> {
+        if told {
+            return Ok(None);
+        }
         let [x, z] = self.spacing_m;
         let slopes = &self.found.slopes;
         let least = (SPIKE * slopes.mean()).max(x.min(z) / self.metres.abs());
@@ -182,6 +196,23 @@ fn flat(found: &Findings) -> Option<Warning> {
             "--nodata if this number is no height, or another source",
         )
     })
+}
+
+/// Numbers that whoever made the statistics did not take for heights.
+fn statistics(head: &Head, found: &Findings) -> Option<Warning> {
+    let [low, high] = head.statistics?;
+    let room = 1e-6 * low.abs().max(high.abs()).max(1.0);
+    let beyond = [
+        (found.low < low - room).then_some(found.low),
+        (found.high > high + room).then_some(found.high),
+    ];
+    let first = beyond.into_iter().flatten().next()?;
+    let text = format!(
+        "heights from {} to {}, but the statistics beside the file say {low} to {high}",
+        found.low, found.high
+    );
+    let pass = format!("--nodata {first} if that is no height");
+    Some(Warning::new("statistics", text, pass))
 }
 
 /// Files without a unit that use the whole range of their numbers hold no metres.
@@ -343,6 +374,7 @@ mod tests {
             head: &raster.head,
             found: &gather.finish(),
             metres: 1.0,
+            offset_m: 0.0,
             spacing_m,
             voids: VoidFill::Smooth,
         };
@@ -409,14 +441,107 @@ mod tests {
             s[64 * 20 + 30] = 6.0;
         });
         assert!(about(&islet, [90.0, 90.0]).is_empty());
-        let pit = slope(|s| s[64 * 20 + 30] = -9999.0);
+        let pit = slope(|s| s[64 * 20 + 30] = -4321.0);
         let found = found(&pit, [100.0, 100.0]);
         assert!(
             found[0]
                 .text
-                .contains("1, the first of -9999 at column 30, row 20")
+                .contains("1, the first of -4321 at column 30, row 20")
         );
-        assert!(found[0].pass.starts_with("--nodata -9999"), "{found:?}");
+        assert!(found[0].pass.starts_with("--nodata -4321"), "{found:?}");
+    }
+
+    #[test]
+    fn voids_that_nobody_declared_are_told_with_their_place() {
+        let block = |number: f64, size: usize| {
+            slope(move |s| {
+                (0..size * size).for_each(|i| s[64 * (9 + i / size) + 7 + i % size] = number)
+            })
+        };
+        for (number, size) in [
+            (-9999.0, 3),
+            (32767.0, 2),
+            (-32767.0, 20),
+            (1e20, 1),
+            (4321.0, 2),
+        ] {
+            let found = found(&block(number, size), [10.0, 10.0]);
+            assert_eq!(
+                (found.len(), found[0].about),
+                (1, "undeclared"),
+                "{number}: {found:?}"
+            );
+            let last = [6 + size, 8 + size];
+            let place = format!("columns 7 to {} and rows 9 to {}", last[0], last[1]);
+            let start = format!("{} samples of {number}", size * size);
+            let text = &found[0].text;
+            assert!(text.starts_with(&start) && text.contains(&place), "{text}");
+            assert!(
+                found[0].pass.contains(&format!("--nodata {number} ")),
+                "{found:?}"
+            );
+        }
+        // Two at once, one hidden by the other.
+        let both = slope(|s| {
+            s[100] = -9999.0;
+            s[200] = -32767.0;
+            s[300] = 32767.0;
+        });
+        assert_eq!(about(&both, [10.0, 10.0]), ["undeclared"; 3]);
+    }
+
+    #[test]
+    fn a_frame_of_zeros_round_high_ground_is_told_and_a_coast_is_not() {
+        let raised = |base: f64, coast: bool| {
+            slope(move |s| {
+                for (i, v) in s.iter_mut().enumerate() {
+                    let (x, z) = (i % 64, i / 64);
+                    let edge = x.min(z).min(63 - x).min(63 - z);
+                    *v = match (edge < 3, coast) {
+                        (true, _) => 0.0,
+                        (false, true) => (*v).min(3.0 * (edge as f64 - 2.0)),
+                        (false, false) => *v + base,
+                    };
+                }
+            })
+        };
+        let found = found(&raised(600.0, false), [10.0, 10.0]);
+        assert_eq!(
+            (found.len(), found[0].about),
+            (1, "undeclared"),
+            "{found:?}"
+        );
+        assert!(found[0].pass.contains("--nodata 0") && found[0].pass.contains("--crop"));
+        assert!(about(&raised(0.0, true), [10.0, 10.0]).is_empty());
+    }
+
+    #[test]
+    fn what_is_on_no_ground_on_earth_is_told_where_there_is_a_place() {
+        let mut high = slope(|s| s.iter_mut().for_each(|v| *v *= 80.0));
+        assert!(about(&high, [1000.0, 1000.0]).is_empty());
+        let place = super::super::geo::Unit::Metres(1.0);
+        high.georef = Some(super::super::geo::Georef::north_up(
+            None, place, [0.0; 2], [1e3; 2],
+        ));
+        let mut raster = Raster::from(high);
+        let head = raster.head.clone();
+        let mut gather = Gather::new(64, true);
+        let whole = head.whole();
+        let folder = std::env::temp_dir();
+        let in_memory = u64::MAX;
+        let mut store = Store::new([64, 64], head.kind, &Shelf { folder, in_memory }).unwrap();
+        let mut take = |numbers| {
+            gather.rows(&numbers)?;
+            store.write(whole, numbers)
+        };
+        raster.samples.read(whole, &mut take).unwrap();
+        let told = undeclared::warnings(&head, &gather.finish(), &store, |v| v).unwrap();
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].text.contains("beyond any ground on Earth"),
+            "{told:?}"
+        );
+        assert!(told[0].pass.contains("--height-scale"), "{told:?}");
     }
 
     #[test]

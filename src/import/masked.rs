@@ -13,9 +13,10 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use tiff::decoder::Decoder;
-use tiff::tags::{ByteOrder as Endian, IfdPointer, Tag, Type};
+use tiff::tags::{ByteOrder as Endian, IfdPointer, Tag};
 
 use super::chunks::{Chunks, TiffDecoder};
+use super::directory::Directory;
 use super::geotiff::damaged;
 use super::input::Input;
 use super::lint::Warning;
@@ -31,7 +32,7 @@ const OVERVIEW: u32 = 1;
 const MASK: u32 = 4;
 /// Directories may point at each other in a circle.
 const MOST_PICTURES: usize = 64;
-const BLACK_IS_ZERO: u16 = 1;
+const BLACK_IS_ZERO: u32 = 1;
 
 /// The picture whose samples may be hidden.
 pub(super) struct Picture<'a> {
@@ -146,39 +147,10 @@ fn find_mask(decoder: &mut TiffDecoder) -> Option<IfdPointer> {
 }
 
 /// The file with this directory for its first, and grey what it describes.
-fn view(input: &Input, order: Endian, directory: IfdPointer) -> io::Result<Input> {
-    let number = |bytes: &[u8]| {
-        let add = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-        match order {
-            Endian::LittleEndian => bytes.iter().rev().fold(0, add),
-            Endian::BigEndian => bytes.iter().fold(0, add),
-        }
-    };
-    let ordered = |number: u64, bytes: usize| match order {
-        Endian::LittleEndian => number.to_le_bytes()[..bytes].to_vec(),
-        Endian::BigEndian => number.to_be_bytes()[8 - bytes..].to_vec(),
-    };
-    let IfdPointer(at) = directory;
-    // An entry is tag, type, count and value; in a BigTIFF the last two have 8 bytes.
-    let (header, word, counted) = match number(&input.bytes_at(2, 2)?) {
-        42 => (4, 4, 2),
-        _ => (8, 8, 8),
-    };
-    let count = number(&input.bytes_at(at, counted)?).min(u64::from(u16::MAX));
-    let entry = 4 + 2 * word;
-    let entries = input.bytes_at(at + counted, count * entry)?;
-    let tag = u64::from(Tag::PhotometricInterpretation.to_u16());
-    let mut places = (0..).zip(entries.chunks(entry as usize));
-    let place = places.find(|(_, entry)| number(&entry[..2]) == tag);
-    let Some((index, _)) = place else {
-        return Err(io::ErrorKind::InvalidData.into());
-    };
-    let value = at + counted + index * entry + 4 + word;
-    let type_at = (index * entry) as usize + 2;
-    let is_long = number(&entries[type_at..type_at + 2]) == u64::from(Type::LONG.to_u16());
-    let first = input.with(header, &ordered(at, word as usize));
-    let bytes = if is_long { 4 } else { 2 };
-    Ok(first.with(value, &ordered(BLACK_IS_ZERO.into(), bytes)))
+fn view(input: &Input, order: Endian, pointer: IfdPointer) -> io::Result<Input> {
+    let directory = Directory::read(input, order, pointer)?;
+    let first = directory.first_of(input);
+    directory.with(&first, Tag::PhotometricInterpretation, BLACK_IS_ZERO)
 }
 
 impl Bands for Masked {

@@ -15,6 +15,10 @@
 
 mod asc;
 mod chunks;
+mod crs;
+mod directory;
+mod dted;
+mod ehdr;
 mod exr;
 mod fill;
 mod finish;
@@ -23,6 +27,7 @@ mod fixtures;
 mod gather;
 mod gdal;
 mod geo;
+mod geokeys;
 mod geotags;
 mod geotiff;
 mod grid;
@@ -31,6 +36,7 @@ mod hgt;
 mod holes;
 mod ingest;
 mod input;
+mod lerc;
 mod lint;
 mod mask;
 mod masked;
@@ -46,10 +52,13 @@ mod raster;
 mod raw;
 mod resample;
 mod samples;
+mod sidecar;
 mod store;
+mod undeclared;
 mod units;
 mod values;
 mod voids;
+mod wkt;
 mod zipped;
 
 use std::fs;
@@ -146,7 +155,7 @@ fn tiles_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-const FORMATS: &str = "GeoTIFF (.tif), SRTM (.hgt, .hgt.zip), PNG, OpenEXR (.exr), raw (.r16, .r32) or ESRI ASCII grid (.asc)";
+const FORMATS: &str = "GeoTIFF (.tif), SRTM (.hgt, .hgt.zip), DTED (.dt2), PNG, OpenEXR (.exr), raw (.r16, .r32) or ESRI grids (.asc, .flt, .bil); of most others `gdal_translate IN OUT.tif` makes a GeoTIFF";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Format {
@@ -156,6 +165,8 @@ enum Format {
     Hgt,
     Exr,
     Zip,
+    Dted,
+    Ehdr,
     Raw(raw::Kind),
 }
 
@@ -164,7 +175,10 @@ impl Format {
     fn check_flags(self, path: &Path, options: &ImportOptions) -> Result<()> {
         let raw = matches!(self, Format::Raw(_));
         let coded = !matches!(options.encoding, None | Some(Encoding::Grey));
-        let layered = matches!(self, Format::Tiff | Format::Png | Format::Exr);
+        let layered = matches!(
+            self,
+            Format::Tiff | Format::Png | Format::Exr | Format::Ehdr
+        );
         let wrong = [
             (
                 "--raw-size",
@@ -205,12 +219,20 @@ fn open(path: &Path, options: &ImportOptions) -> Result<Raster> {
         return Err(Error::file(path, "is empty", FORMATS));
     }
     let input = Input::open(path).map_err(cannot_open)?;
-    guarded(path, || open_input(input, path, options))
+    guarded(path, || {
+        let band = options.band.map_or(0, |band| band.saturating_sub(1));
+        sidecar::complete(path, band, open_input(input, path, options)?)
+    })
 }
 
 fn open_input(input: Input, path: &Path, options: &ImportOptions) -> Result<Raster> {
     let head = input.bytes_at(0, input.len().min(LONGEST_HEAD));
     let head = head.map_err(|e| Error::io(path, "cannot read", e))?;
+    if by_header(path) {
+        let what = "is the header of another file";
+        let expected = "the .flt or .bil beside it";
+        return Err(Error::file(path, what, expected));
+    }
     let Some(format) = detect(&head, path) else {
         return Err(Error::file(path, "not an elevation file", FORMATS));
     };
@@ -224,12 +246,14 @@ fn open_input(input: Input, path: &Path, options: &ImportOptions) -> Result<Rast
         Format::Hgt => hgt::open(input, path),
         Format::Exr => Ok(exr::read(reader(), len, path, options)?.into()),
         Format::Zip => zipped::open(input, path),
+        Format::Dted => Ok(dted::read(&input, path)?.into()),
+        Format::Ehdr => ehdr::open(input, path, options),
         Format::Raw(kind) => raw::open(kind, input, path, options),
     }
 }
 
 fn detect(head: &[u8], path: &Path) -> Option<Format> {
-    let magic: [(&[u8], Format); 7] = [
+    let magic: [(&[u8], Format); 8] = [
         (b"II\x2a\0", Format::Tiff),
         (b"MM\0\x2a", Format::Tiff),
         (b"II\x2b\0", Format::Tiff),
@@ -237,10 +261,11 @@ fn detect(head: &[u8], path: &Path) -> Option<Format> {
         (b"\x89PNG\r\n\x1a\n", Format::Png),
         (b"\x76\x2f\x31\x01", Format::Exr),
         (b"PK\x03\x04", Format::Zip),
+        (dted::MAGIC, Format::Dted),
     ];
     // Without a header any bytes may come first.
     let by_name = by_extension(path);
-    if let Some(Format::Raw(_)) = by_name {
+    if let Some(Format::Raw(_) | Format::Ehdr) = by_name {
         return by_name;
     }
     if let Some((_, format)) = magic.iter().find(|(bytes, _)| head.starts_with(bytes)) {
@@ -252,6 +277,12 @@ fn detect(head: &[u8], path: &Path) -> Option<Format> {
     by_name
 }
 
+/// The header of an ESRI raster looks like an ASCII grid's.
+fn by_header(path: &Path) -> bool {
+    let extension = path.extension().and_then(|found| found.to_str());
+    extension.is_some_and(|found| found.eq_ignore_ascii_case("hdr"))
+}
+
 fn by_extension(path: &Path) -> Option<Format> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     match extension.as_str() {
@@ -261,6 +292,8 @@ fn by_extension(path: &Path) -> Option<Format> {
         "hgt" => Some(Format::Hgt),
         "exr" => Some(Format::Exr),
         "zip" => Some(Format::Zip),
+        "dt0" | "dt1" | "dt2" => Some(Format::Dted),
+        "flt" | "bil" => Some(Format::Ehdr),
         "r16" => Some(Format::Raw(raw::Kind::Uint16)),
         "r32" => Some(Format::Raw(raw::Kind::Float32)),
         _ => None,

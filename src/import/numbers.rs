@@ -267,6 +267,11 @@ impl Numbers {
                 *number = T::VOID;
             }
         }
+        // Single floats are written with too few digits, or with too many.
+        let nodata = match self {
+            Numbers::F32(_) => f64::from(nodata as f32),
+            _ => nodata,
+        };
         each_kind!(self, numbers => in_all(numbers, nodata));
     }
 }

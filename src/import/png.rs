@@ -28,7 +28,7 @@ const ROUNDED_GREY: f64 = 1.0;
 const EARTHLY_M: std::ops::RangeInclusive<f64> = -12_000.0..=9_500.0;
 
 pub(super) fn read<R: BufRead + Seek>(
-    reader: R,
+    mut reader: R,
     len: u64,
     path: &Path,
     options: &ImportOptions,
@@ -40,6 +40,7 @@ pub(super) fn read<R: BufRead + Seek>(
             "an intact PNG",
         )
     };
+    check_stored(&mut reader, path)?;
     let mut limits = Limits::default();
     limits.max_alloc = Some(len.saturating_mul(MOST_SHRUNK).saturating_add(1 << 20));
     let decoder = PngDecoder::with_limits(reader, limits).map_err(damaged)?;
@@ -70,6 +71,25 @@ pub(super) fn read<R: BufRead + Seek>(
             .push(Warning::new("grey", text, "--band N or --encoding CODE"));
     }
     Ok(grid)
+}
+
+/// The decoder would make 8 bits of fewer, and colours of a palette, without a word.
+fn check_stored<R: BufRead + Seek>(reader: &mut R, path: &Path) -> Result<()> {
+    // The signature, the length and name of the first chunk, width and height.
+    let mut head = [0; 26];
+    let read = reader.read_exact(&mut head).and_then(|()| reader.rewind());
+    let damaged = |_| Error::file(path, "damaged PNG: too short", "an intact PNG");
+    read.map_err(damaged)?;
+    let what = match (head[25], head[24]) {
+        (3, _) => "a PNG with a palette is no height map".to_owned(),
+        (_, bits @ 1..8) => format!("a PNG with samples of {bits} bits is no height map"),
+        _ => return Ok(()),
+    };
+    Err(Error::file(
+        path,
+        what,
+        "8- or 16-bit grey or RGB (no palette)",
+    ))
 }
 
 /// Transparency beside grey may be stored apart, so only the kind of samples must agree.

@@ -57,6 +57,11 @@ pub(super) fn check_range(
     step_m: f64,
     most_units: i32,
 ) -> Result<()> {
+    if !(1e-9..=1e9).contains(&step_m) {
+        let what = format!("a unit of its heights is {step_m} m");
+        let expected = "a nanometre to a million kilometres, or --height-scale M, --height-step M";
+        return Err(Error::file(path, what, expected));
+    }
     if fits(min_m, max_m, step_m, most_units) {
         return Ok(());
     }

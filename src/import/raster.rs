@@ -28,6 +28,8 @@ pub(super) struct Head {
     pub kind: Kind,
     pub georef: Option<Georef>,
     pub measure: Measure,
+    /// Lowest and highest sample, as somebody once found them.
+    pub statistics: Option<[f64; 2]>,
     /// What the reader noticed.
     pub warnings: Vec<Warning>,
 }
@@ -72,6 +74,8 @@ impl Head {
 pub(super) struct Raster {
     pub head: Head,
     pub samples: Box<dyn Bands>,
+    /// All samples were decoded already.
+    pub in_memory: bool,
 }
 
 /// Takes some whole rows of what was asked for.
@@ -107,6 +111,7 @@ impl From<Grid> for Raster {
                 kind,
                 georef: grid.georef,
                 measure: grid.measure,
+                statistics: None,
                 warnings: grid.warnings,
             },
             samples: Box::new(Whole {
@@ -114,6 +119,7 @@ impl From<Grid> for Raster {
                 kind,
                 samples: grid.samples,
             }),
+            in_memory: true,
         }
     }
 }

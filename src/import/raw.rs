@@ -81,15 +81,8 @@ pub(super) fn open(
     let order = options.byte_order.unwrap_or(ByteOrder::Little);
     let cannot_read = |e| Error::io(path, "cannot read", e);
     let warning = wrong_order(kind, &input, [width, height], order).map_err(cannot_read)?;
-    let plain = Plain {
-        path: path.to_owned(),
-        input,
-        width,
-        format: kind.format(),
-        bits: 8 * kind.bytes() as u16,
-        order,
-        rule: kind.rule(),
-    };
+    let samples = (kind.format(), 8 * kind.bytes() as u16);
+    let plain = Plain::rows(path, input, width, samples, order, kind.rule());
     let head = Head {
         width,
         height,
@@ -97,11 +90,14 @@ pub(super) fn open(
         kind: plain.kind(),
         georef: None,
         measure: Measure::default(),
+        statistics: None,
         warnings: warning.into_iter().collect(),
     };
     Ok(Raster {
         head,
         samples: Box::new(plain),
+
+        in_memory: false,
     })
 }
 

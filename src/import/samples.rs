@@ -13,6 +13,7 @@ use tiff::tags::{SampleFormat, Tag};
 
 use super::geotiff::damaged;
 use super::grid::check_size;
+use super::lerc::Outer;
 use super::options::ImportOptions;
 use super::voids::VoidRule;
 use crate::error::{Error, Result};
@@ -20,12 +21,14 @@ use crate::error::{Error, Result};
 const HIGHEST_BIT_FIRST: u16 = 1;
 const UNCOMPRESSED: u16 = 1;
 const ZSTD: u16 = 50000;
-/// LZW, Deflate (two numbers for it), PackBits and Zstandard.
-const COMPRESSIONS: [u16; 6] = [UNCOMPRESSED, 5, 8, 32946, 32773, ZSTD];
+const LERC: u16 = 34887;
+/// LZW, Deflate (two numbers for it), PackBits, LERC and Zstandard.
+const COMPRESSIONS: [u16; 7] = [UNCOMPRESSED, 5, 8, 32946, 32773, LERC, ZSTD];
+/// GDAL's: the version of LERC, and what its chunks are compressed with besides.
+const LERC_PARAMETERS: Tag = Tag::Unknown(50674);
 /// What else is met with elevation.
-const NAMED_COMPRESSIONS: [(u16, &str); 5] = [
+const NAMED_COMPRESSIONS: [(u16, &str); 4] = [
     (7, "JPEG"),
-    (34887, "LERC"),
     (34925, "LZMA"),
     (50001, "WebP"),
     (50002, "JPEG XL"),
@@ -40,6 +43,8 @@ const ALPHA: [u16; 2] = [1, 2];
 const MOST_SHRUNK: u64 = 4096;
 /// A block of four bytes stands for up to 128 kB of the same.
 const MOST_SHRUNK_BY_ZSTD: u64 = 1 << 15;
+/// A chunk of the same is its header, and may be compressed once more.
+const MOST_SHRUNK_BY_LERC: u64 = 1 << 20;
 
 /// What the file says of its samples.
 #[derive(Clone, Debug)]
@@ -50,6 +55,8 @@ pub(super) struct Layout {
     pub format: SampleFormat,
     compression: u16,
     predictor: u16,
+    /// What LERC's chunks are compressed with, if they are LERC's.
+    pub lerc: Option<Outer>,
     pub bands: u16,
     /// Which of them holds the heights, from 0.
     pub band: u16,
@@ -109,6 +116,10 @@ impl Layout {
             values.unwrap_or_default()
         };
         let extra = numbers(Tag::ExtraSamples);
+        let lerc = numbers(LERC_PARAMETERS)
+            .into_iter()
+            .map(u32::from)
+            .collect::<Vec<_>>();
         let mut number = |tag, default| numbers(tag).first().copied().unwrap_or(default);
         let bands = number(Tag::SamplesPerPixel, 1);
         let photometric = number(Tag::PhotometricInterpretation, BLACK_IS_ZERO);
@@ -120,11 +131,16 @@ impl Layout {
             format: SampleFormat::from_u16_exhaustive(number(Tag::SampleFormat, 1)),
             compression: number(Tag::Compression, UNCOMPRESSED),
             predictor: number(Tag::Predictor, NO_PREDICTOR),
+            lerc: None,
             bands,
             band,
             planar: number(Tag::PlanarConfiguration, 1) == PLANAR,
             alpha: alpha(bands, photometric, &extra).filter(|alpha| *alpha != band),
         };
+        let mut layout = layout;
+        if layout.compression == LERC {
+            layout.lerc = Outer::of(&lerc);
+        }
         Ok((photometric, layout))
     }
 
@@ -162,7 +178,7 @@ impl Layout {
 
     fn check_compression(&self, path: &Path) -> Result<()> {
         let number = self.compression;
-        if COMPRESSIONS.contains(&number) {
+        if COMPRESSIONS.contains(&number) && (number == LERC) == self.lerc.is_some() {
             return Ok(());
         }
         let mut names = NAMED_COMPRESSIONS.iter();
@@ -173,7 +189,7 @@ impl Layout {
         Err(Error::file(
             path,
             what,
-            "uncompressed, LZW, Deflate, Zstandard or PackBits (gdal_translate -co COMPRESS=DEFLATE)",
+            "uncompressed, LZW, Deflate, Zstandard, PackBits or LERC (gdal_translate -co COMPRESS=DEFLATE IN.tif OUT.tif makes one)",
         ))
     }
 
@@ -196,6 +212,7 @@ impl Layout {
         let most = match self.compression {
             UNCOMPRESSED => 1,
             ZSTD => MOST_SHRUNK_BY_ZSTD,
+            LERC => MOST_SHRUNK_BY_LERC,
             _ => MOST_SHRUNK,
         };
         if bytes <= len.saturating_mul(most) {

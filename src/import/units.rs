@@ -13,6 +13,7 @@ pub(super) fn by_code(code: u16) -> Option<f64> {
         9014 => Some(1.8288),
         9036 => Some(1000.0),
         9093 => Some(1609.344),
+        9095 => Some(0.3048007491),
         _ => None,
     }
 }
@@ -39,6 +40,7 @@ pub(super) fn name_of(code: u16) -> String {
     match code {
         9002 => "feet".to_owned(),
         9003 => "US survey feet".to_owned(),
+        9105 => "grads".to_owned(),
         32767 => "a unit of the writer's own".to_owned(),
         other => format!("the unit EPSG:{other}"),
     }

@@ -8,7 +8,7 @@ pub mod args;
 mod report;
 
 use super::recorded::read_flight;
-use super::{check_may_write, first_pose, ground_m, open_shared, print, settings, setup};
+use super::{GroundReader, check_may_write, first_pose, open_shared, print, settings, setup};
 use crate::error::Result;
 use crate::files;
 use crate::render::Gpu;
@@ -81,7 +81,8 @@ fn flight(
     }
     let flight = match args.straight {
         Some(speed) => {
-            let ground = |x, z| ground_m(world, x, z, exaggeration);
+            let mut reader = GroundReader::open(world, exaggeration)?;
+            let ground = |x, z| reader.at(x, z);
             Flight::straight(&start, speed, seconds, CLEARANCE_M, ground)?
         }
         None => {

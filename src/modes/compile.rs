@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Patches of so many cells never have more vertices than 16-bit indices can name.
-const LARGEST_FLOWN_PATCH: u32 = 64;
+/// Lattices of so many cells a side never have more vertices than 16-bit indices can name.
+const LARGEST_FLOWN_LATTICE: u32 = 254;
 
 pub fn run(args: &CompileArgs) -> Result<()> {
     watch_for_ctrl_c();
@@ -320,10 +320,12 @@ fn report(meta: &Meta, output: &Path) {
         tell!("kept {} voids", meta.kept_voids);
     }
     report_exhausted(meta);
-    if meta.layout.patch_cells > LARGEST_FLOWN_PATCH {
+    let cells = (0..meta.layout.levels).map(|level| meta.layout.lattice_cells(level));
+    if cells.max() > Some(LARGEST_FLOWN_LATTICE) {
         tell!(
-            "patches of {} cells may have more vertices than can be drawn; up to {LARGEST_FLOWN_PATCH} never do",
-            meta.layout.patch_cells
+            "patches of {} cells with a lattice bias of {} may have more vertices than can be drawn; half of either never do",
+            meta.layout.patch_cells,
+            meta.layout.lattice_bias
         );
     }
     let program = std::env::args().next().unwrap_or("highfell".into());

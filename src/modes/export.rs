@@ -9,7 +9,8 @@ use crate::export::geotiff::{self, SampleType};
 use crate::files::{self, bad_world, open_world, write_beside};
 use crate::terrain::mesh::PatchData;
 use crate::terrain::surface::{Surface, SurfaceBuilder};
-use crate::world::{FormatError, Layout, PatchKey, Section, World};
+use crate::world::{FormatError, Layout, PatchKey, Section, SectionKey, World};
+use std::collections::HashMap;
 use std::path::Path;
 
 pub fn run(args: &ExportArgs) -> Result<()> {
@@ -126,8 +127,7 @@ fn surface(world: &World, level: u8, area: [u32; 4], args: &ExportArgs) -> Resul
         .map_err(|error| bad_world(&args.world, error))?;
     let mut builder = SurfaceBuilder::new(&world.meta, args.whole_patches);
     for key in keys {
-        let place = layout.section_of(key);
-        let section = sections.iter().find(|section| section.key == place);
+        let section = sections.get(&layout.section_of(key));
         let section = section.expect("the section of every patch of the area was read");
         let patch = PatchData {
             record: section.patch(key),
@@ -151,23 +151,27 @@ fn read_level(
     world: &World,
     level: u8,
     wanted: impl Fn(PatchKey) -> bool,
-) -> std::result::Result<Vec<Section>, FormatError> {
+) -> std::result::Result<HashMap<SectionKey, Section>, FormatError> {
     let keep = |section: Section| (section.key.level == level).then_some(section);
     let (sections, errors) = sections::visit(world, level, wanted, keep);
     match errors.into_iter().next() {
         Some(error) => Err(error),
-        None => Ok(sections.into_iter().flatten().collect()),
+        None => {
+            let sections = sections.into_iter().flatten();
+            Ok(sections.map(|section| (section.key, section)).collect())
+        }
     }
 }
 
 fn export_heights(world: &World, output: &Path, args: &ExportArgs) -> Result<()> {
     let bad = |error| files::bad_world(&args.world, error);
-    let heights = FullHeights::new(world).map_err(bad)?;
+    let heights = FullHeights::new(world);
     let (_, errors) = sections::visit(world, 0, |_| true, |section| heights.fill(&section));
     if let Some(error) = errors.into_iter().next() {
         return Err(bad(error));
     }
-    let (FullGround { map, absent }, meta) = (heights.finish(), &world.meta);
+    let FullGround { map, absent } = heights.finish().map_err(bad)?;
+    let meta = &world.meta;
     write_beside(output, args.force, |out| {
         geotiff::write(&map, absent.as_deref(), meta, out)
     })?;

@@ -3,7 +3,7 @@
 //! - Pictures of an earlier flight are replaced only where that is asked for.
 
 use super::shot::write_png;
-use super::{ground_m, landmark};
+use super::{GroundReader, landmark};
 use crate::error::{Error, Result};
 use crate::render::Gpu;
 use crate::scene::Scene;
@@ -77,7 +77,7 @@ pub fn fly_headless(
             Way::In(start) => {
                 let mut pose = along(start, target, share);
                 let (x, z) = (pose.eye.x, pose.eye.z);
-                let ground = ground_m(scene.world(), x, z, exaggeration)?;
+                let ground = GroundReader::open(scene.world(), exaggeration)?.at(x, z)?;
                 pose.eye.y = pose.eye.y.max(ground + CLEARANCE_M);
                 pose
             }

@@ -31,7 +31,7 @@ use crate::render::gpu;
 use crate::settings::{Settings, Setup};
 use crate::terrain::camera::{CameraArg, Pose};
 use crate::world::water::surface_m;
-use crate::world::{Meta, World};
+use crate::world::{HeightReader, Meta, WaterMask, World};
 use cli::{Command, FlyArgs, ViewArgs};
 use glam::{DVec3, dvec3};
 use std::path::Path;
@@ -195,19 +195,40 @@ pub fn first_pose(camera: Option<&CameraArg>, world: &World, exaggeration: f64) 
                 pose.eye.y
             );
         }
-        pose.eye.y += ground_m(world, pose.eye.x, pose.eye.z, exaggeration)?;
+        pose.eye.y += GroundReader::open(world, exaggeration)?.at(pose.eye.x, pose.eye.z)?;
     }
     Ok(pose)
 }
 
 /// The height of the ground as drawn, or of the sea over it, from the finest heights in the file.
-pub fn ground_m(world: &World, x_m: f64, z_m: f64, exaggeration: f64) -> Result<f64> {
-    let meta = &world.meta;
-    let [x, z] = [x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]];
-    let bad_world = |error| files::bad_world(Path::new(&world.name), error);
-    let ground_m = world.read_height(x, z).map_err(bad_world)? * meta.height_step_m;
-    let mask = world.read_water_mask().map_err(bad_world)?;
-    Ok(exaggeration * surface_m(meta, mask.as_ref(), [x, z], ground_m))
+pub struct GroundReader<'a> {
+    world: &'a World,
+    heights: HeightReader<'a>,
+    mask: Option<WaterMask>,
+    exaggeration: f64,
+}
+
+impl<'a> GroundReader<'a> {
+    pub fn open(world: &'a World, exaggeration: f64) -> Result<Self> {
+        let bad_world = |error| files::bad_world(Path::new(&world.name), error);
+        Ok(GroundReader {
+            world,
+            heights: HeightReader::new(world).map_err(bad_world)?,
+            mask: world.read_water_mask().map_err(bad_world)?,
+            exaggeration,
+        })
+    }
+
+    /// Metres at a place in metres.
+    pub fn at(&mut self, x_m: f64, z_m: f64) -> Result<f64> {
+        let meta = &self.world.meta;
+        let [x, z] = [x_m / meta.spacing_m[0], z_m / meta.spacing_m[1]];
+        let height = self.heights.at(x, z);
+        let height =
+            height.map_err(|error| files::bad_world(Path::new(&self.world.name), error))?;
+        let ground_m = height * meta.height_step_m;
+        Ok(self.exaggeration * surface_m(meta, self.mask.as_ref(), [x, z], ground_m))
+    }
 }
 
 /// Refuses what would overwrite something by accident: existing files without `--force`, and

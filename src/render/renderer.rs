@@ -173,6 +173,8 @@ impl Renderer {
         let size = size_of::<Globals>() as u64;
         let globals = FrameBuffer::new(gpu, "globals", size, wgpu::BufferUsages::UNIFORM);
         let layout = globals_layout(gpu);
+        let mask = mask.map(|mask| mask.within(water::most_squares(gpu)));
+        let mask = mask.as_ref();
         let mask_view = water::mask_texture(gpu, mask).create_view(&Default::default());
         let globals_group = globals_group(gpu, &layout, globals.buffer(), &mask_view);
         Renderer {

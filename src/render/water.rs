@@ -41,6 +41,11 @@ impl Water {
 /// Texels round the cells: their edge goes on for one, the other says what is beyond the source.
 const FRAME: u32 = 2;
 
+/// As many as there is a texture for; some adapters take fewer than a mask can have.
+pub(super) fn most_squares(gpu: &Gpu) -> u32 {
+    gpu.device.limits().max_texture_dimension_2d - 2 * FRAME
+}
+
 /// Where water is drawn: a texel for each cell between the middles of the mask's squares, white
 /// where one of them is, and the frame; a single white one without a mask.
 pub(super) fn mask_texture(gpu: &Gpu, mask: Option<&WaterMask>) -> wgpu::Texture {

@@ -33,8 +33,8 @@ use std::time::{Duration, Instant};
 
 /// Seconds over which a patch that comes late takes its own shape.
 const FADE_S: f64 = 0.3;
-/// Settling happens long before any frame that is drawn, so that nothing fades in it.
-const SETTLING_S: f64 = -1e6;
+/// What comes while a picture settles was always there: nothing fades in it.
+const LONG_AGO_S: f64 = f64::NEG_INFINITY;
 /// How long settling waits for a worker before it looks at the clock again.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -79,7 +79,6 @@ pub struct Scene {
     /// Of the last frame: what is drawn again, and memory for the next.
     selection: Selection,
     drawn: Drawn,
-    born: Instant,
 }
 
 impl Scene {
@@ -168,7 +167,7 @@ impl Scene {
         let viewpoint = viewpoint(pose, settings, size);
         let ranges = self.select(&viewpoint, settings, seconds);
         cpu_ms.select = spans.lap();
-        self.stream(gpu, settings, seconds);
+        self.stream(gpu, settings);
         cpu_ms.stream = spans.lap();
         let mut drawn = std::mem::take(&mut self.drawn);
         let selection = &self.selection;
@@ -260,9 +259,8 @@ impl Scene {
         let start = Instant::now();
         let viewpoint = viewpoint(pose, settings, size);
         loop {
-            let now_s = SETTLING_S + self.born.elapsed().as_secs_f64();
-            self.select(&viewpoint, settings, now_s);
-            self.stream(gpu, settings, now_s);
+            self.select(&viewpoint, settings, LONG_AGO_S);
+            self.stream(gpu, settings);
             let missing = self.selection.wants.len();
             if missing == 0 {
                 return Ok(());
@@ -318,7 +316,6 @@ impl Scene {
             pops: PopMeter::default(),
             selection: Selection::default(),
             drawn: Drawn::default(),
-            born: Instant::now(),
         };
         for root in roots {
             if !scene.put(gpu, &root) {
@@ -348,14 +345,14 @@ impl Scene {
     }
 
     /// Takes in what came, orders what is missing, drops what nobody needs.
-    fn stream(&mut self, gpu: &Gpu, settings: &Settings, seconds: f64) {
+    fn stream(&mut self, gpu: &Gpu, settings: &Settings) {
         for key in self.streamer.begin_frame(&self.selection.visited) {
             self.renderer.remove(key);
             self.patches.remove(key);
         }
         let budget = settings.upload_budget_bytes;
         let wants = &self.selection.wants;
-        for patch in self.streamer.update(wants, budget, seconds) {
+        for patch in self.streamer.update(wants, budget) {
             // The plan never lets more patches come than the capacity.
             if self.put(gpu, &patch) {
                 self.streamer.loaded(patch.key);

@@ -15,7 +15,7 @@ use crate::world::{Coverage, FormatError, PatchKey, SectionKey, World};
 use plan::{Event, Plan, PlanLimits};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use workers::{Builder, Workers};
 
 /// Patches that go at once when there is no room.
@@ -52,7 +52,7 @@ pub struct Streamer {
     /// Built and not handed out yet, oldest first.
     ready: VecDeque<BuiltPatch>,
     frame: u64,
-    last_failure: Option<String>,
+    born: Instant,
 }
 
 impl Streamer {
@@ -75,7 +75,7 @@ impl Streamer {
             workers,
             ready: VecDeque::new(),
             frame: 0,
-            last_failure: None,
+            born: Instant::now(),
         })
     }
 
@@ -113,13 +113,15 @@ impl Streamer {
 
     /// Takes in what the workers finished, orders more, and hands out built patches up to
     /// `budget_bytes` (one at least).
-    pub fn update(&mut self, wants: &[Want], budget_bytes: usize, now_s: f64) -> Vec<BuiltPatch> {
+    ///
+    /// Pauses after failures go by the streamer's own clock: frames may be at any time they like.
+    pub fn update(&mut self, wants: &[Want], budget_bytes: usize) -> Vec<BuiltPatch> {
+        let now_s = self.born.elapsed().as_secs_f64();
         for done in self.workers.finished() {
             match self.plan.arrive(done, now_s) {
                 Some(Event::Built(patch)) => self.ready.push_back(patch),
                 Some(Event::FirstFailure(text)) => {
                     log::warn!("{}: {text}; it will be tried again", self.world.name);
-                    self.last_failure = Some(text);
                 }
                 None => {}
             }
@@ -130,11 +132,11 @@ impl Streamer {
         self.take_ready(budget_bytes)
     }
 
-    /// Why nothing more will come for a while: all that is wanted has failed. To be asked after
-    /// [`Streamer::update`].
+    /// Why nothing more will come: all that is wanted has failed so often that it is hardly worth
+    /// another wait. To be asked after [`Streamer::update`].
     pub fn stuck(&self) -> Option<&str> {
         let waiting = self.plan.stats().jobs_in_flight > 0 || !self.ready.is_empty();
-        self.last_failure.as_deref().filter(|_| !waiting)
+        self.plan.lasting_failure().filter(|_| !waiting)
     }
 
     /// Waits until a worker has finished something, but no longer than `timeout`.

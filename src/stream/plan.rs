@@ -25,6 +25,8 @@ pub type Ticket = u64;
 
 const FIRST_PAUSE_S: f64 = 0.25;
 const LONGEST_PAUSE_S: f64 = 30.0;
+/// After so many failures more tries are hardly worth waiting for.
+const LASTING_TRIES: u32 = 3;
 /// A failure that nobody tries again for so long after its pause is forgotten.
 const FORGET_AFTER_S: f64 = 10.0;
 
@@ -98,6 +100,7 @@ struct Pending {
 struct Pause {
     tries: u32,
     until_s: f64,
+    why: String,
 }
 
 #[derive(Debug)]
@@ -230,6 +233,22 @@ impl Plan {
         old
     }
 
+    /// Why something failed again and again, of what is still tried.
+    pub fn lasting_failure(&self) -> Option<&str> {
+        let sections = self.sections.values().filter_map(|state| match state {
+            SectionState::Failed(pause) => Some(pause),
+            _ => None,
+        });
+        let patches = self.patches.values().filter_map(|state| match state {
+            PatchState::Failed(pause) => Some(pause),
+            _ => None,
+        });
+        let mut lasting = sections
+            .chain(patches)
+            .filter(|pause| pause.tries >= LASTING_TRIES);
+        lasting.next().map(|pause| pause.why.as_str())
+    }
+
     pub fn stats(&self) -> StreamStats {
         let prepared = self
             .sections
@@ -346,9 +365,9 @@ impl Plan {
                 (SectionState::Prepared { section, visited }, None)
             }
             Err(error) => {
-                let event = Event::FirstFailure(error.to_string());
-                let state = SectionState::Failed(next_pause(tries, now_s));
-                (state, (tries == 0).then_some(event))
+                let why = error.to_string();
+                let event = (tries == 0).then(|| Event::FirstFailure(why.clone()));
+                (SectionState::Failed(next_pause(tries, now_s, why)), event)
             }
         };
         self.sections.set(key, state);
@@ -369,10 +388,11 @@ impl Plan {
         match result {
             Ok(patch) => Some(Event::Built(patch)),
             Err(error) => {
-                let state = PatchState::Failed(next_pause(tries, now_s));
+                let why = format!("patch {key}: {error}");
+                let event = (tries == 0).then(|| Event::FirstFailure(why.clone()));
+                let state = PatchState::Failed(next_pause(tries, now_s, why));
                 self.patches.insert(key, state);
-                let event = Event::FirstFailure(format!("patch {key}: {error}"));
-                (tries == 0).then_some(event)
+                event
             }
         }
     }
@@ -386,11 +406,12 @@ impl Plan {
 }
 
 /// The pause after one more failure.
-fn next_pause(tries: u32, now_s: f64) -> Pause {
+fn next_pause(tries: u32, now_s: f64, why: String) -> Pause {
     let pause_s = (FIRST_PAUSE_S * 2f64.powi(tries as i32)).min(LONGEST_PAUSE_S);
     Pause {
         tries: tries.saturating_add(1),
         until_s: now_s + pause_s,
+        why,
     }
 }
 

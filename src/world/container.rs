@@ -148,6 +148,11 @@ impl WorldWriter {
             ..chunk.entry
         };
         let mut chunks = self.chunks.lock().expect("no holder of the lock panics");
+        if chunks.len() >= MAX_CHUNKS as usize {
+            return Err(FormatError(format!(
+                "more chunks than the {MAX_CHUNKS} that readers take"
+            )));
+        }
         chunks.push(entry);
         Ok(())
     }

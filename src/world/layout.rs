@@ -316,6 +316,14 @@ impl Layout {
     }
 
     /// All sections of a level, row by row.
+    /// How many sections all levels have.
+    pub fn section_count(&self) -> u64 {
+        let repository = u64::from(self.levels - self.stream_levels);
+        let streamed = self.stream_levels.checked_sub(1);
+        let streamed = streamed.map_or(0, |level| self.patch_count(level));
+        repository + streamed * u64::from(self.stream_levels)
+    }
+
     pub fn sections(&self, level: u8) -> Vec<SectionKey> {
         let [nx, nz] = if self.is_global(level) {
             [1, 1]

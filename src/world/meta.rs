@@ -128,36 +128,150 @@ impl Meta {
         std::array::from_fn(|axis| self.layout.size_cells[axis] as f64 * self.spacing_m[axis])
     }
 
-    fn check(&self) -> Result<(), FormatError> {
+    /// What writers and readers refuse: facts with which nothing could be decoded or drawn.
+    pub fn check(&self) -> Result<(), FormatError> {
         self.layout.check()?;
+        let wrong = |what: &str| Err(FormatError(format!("facts that cannot be: {what}")));
         let positive = |value: f64| (1e-9..=1e9).contains(&value);
-        let not_negative = |value: f64| value.is_finite() && value >= 0.0;
         let [low, high] = self.height_range;
         // Heights in morph units must fit an i32 with room for a difference.
         let largest = i32::MAX / 2 / self.layout.height_units();
-        // No error and no patch is larger than the whole range; a step covers rounding.
-        let range_m = (high as f64 - low as f64 + 1.0) * self.height_step_m;
-        let sound = self.spacing_m.iter().all(|&spacing| positive(spacing))
-            && positive(self.height_step_m)
-            && low <= high
-            && low >= -largest
-            && high <= largest
-            && self.sea_level_m.is_none_or(f64::is_finite)
-            && self
-                .live_factor
-                .is_none_or(|factor| (1.0..=1e3).contains(&factor))
-            && ["max", "sum"].contains(&self.metric.as_str())
-            && (0..2).all(|axis| self.summit[axis] <= self.layout.size_cells[axis])
-            && self.levels.len() == self.layout.levels as usize
-            && self.levels.iter().all(|level| {
-                not_negative(level.threshold)
-                    && (0.0..=range_m).contains(&level.max_error_m)
-                    && (0.0..=range_m).contains(&level.tallest_patch_m)
-            });
-        if sound {
-            Ok(())
-        } else {
-            Err(FormatError::new("facts that contradict each other"))
+        if !self.spacing_m.iter().all(|&spacing| positive(spacing)) {
+            return wrong("the spacing");
+        }
+        if !positive(self.height_step_m) {
+            return wrong("the height step");
+        }
+        if low > high || low < -largest || high > largest {
+            return wrong("the heights' range");
+        }
+        if !self.sea_level_m.is_none_or(f64::is_finite) {
+            return wrong("the sea level");
+        }
+        let live = |factor| (1.0..=1e3).contains(&factor);
+        if !self.live_factor.is_none_or(live) {
+            return wrong("the factor of live thresholds");
+        }
+        if !["max", "sum"].contains(&self.metric.as_str()) {
+            return wrong("the metric");
+        }
+        if (0..2).any(|axis| self.summit[axis] > self.layout.size_cells[axis]) {
+            return wrong("the summit");
+        }
+        if self.levels.len() != self.layout.levels as usize {
+            return wrong("the number of levels");
+        }
+        match self.levels.iter().position(|level| !self.is_sound(level)) {
+            Some(level) => wrong(&format!("errors or thresholds of level {level}")),
+            None => Ok(()),
         }
     }
+
+    fn is_sound(&self, level: &LevelMeta) -> bool {
+        let [low, high] = self.height_range;
+        // No error and no patch is larger than the whole range; a step covers rounding.
+        let range_m = (high as f64 - low as f64 + 1.0) * self.height_step_m;
+        level.threshold.is_finite()
+            && level.threshold >= 0.0
+            && (0.0..=range_m).contains(&level.max_error_m)
+            && (0.0..=range_m).contains(&level.tallest_patch_m)
+    }
+
+    /// Facts that the others contradict, a line each.
+    pub fn contradictions(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.source_contradictions(&mut found);
+        self.place_contradictions(&mut found);
+        let growth: f64 = if self.metric == "sum" { 8.0 } else { 2.0 };
+        let first = self.levels.first().map_or(0.0, |level| level.threshold);
+        for (number, level) in (0u8..).zip(&self.levels) {
+            let expected = first * growth.powi(number.into());
+            if !near(level.threshold, expected, 1e-9) {
+                let stored = level.threshold;
+                found.push(format!(
+                    "level {number}: a threshold of {stored} stored, {expected} expected"
+                ));
+            }
+            let bound = level.threshold * (1.0 + 1e-6) + 1e-6 * self.height_step_m;
+            if self.metric == "max" && level.exhausted_patches == 0 && level.max_error_m > bound {
+                found.push(format!(
+                    "level {number}: an error of {} m at a threshold of {} m, though no patch is exhausted",
+                    level.max_error_m, level.threshold
+                ));
+            }
+            let patches = self.layout.patch_count(number);
+            if level.patches != patches {
+                found.push(format!(
+                    "level {number}: {} patches stored, {patches} expected",
+                    level.patches
+                ));
+            }
+        }
+        found
+    }
+
+    /// What is said of the source's samples.
+    fn source_contradictions(&self, found: &mut Vec<String>) {
+        let source = &self.source;
+        let ends = [source.min_m, source.max_m];
+        for (steps, metres) in self.height_range.into_iter().zip(ends) {
+            let stored = steps as f64 * self.height_step_m;
+            let room = self.height_step_m * 0.500_001 + 1e-9 * metres.abs();
+            // Not by `>`: what is no number is wrong too.
+            if !((stored - metres).abs() <= room) {
+                found.push(format!(
+                    "a height of {steps} steps is {stored} m, but the source's is {metres} m"
+                ));
+            }
+        }
+        let samples = self.layout.size_cells.map(|cells| u64::from(cells) + 1);
+        if source.filled.checked_add(self.kept_voids) != Some(source.voids) {
+            found.push(format!(
+                "{} voids, of which {} are filled and {} kept",
+                source.voids, source.filled, self.kept_voids
+            ));
+        }
+        if self.kept_voids > samples[0] * samples[1] {
+            found.push(format!(
+                "{} kept voids are more than all samples",
+                self.kept_voids
+            ));
+        }
+    }
+
+    /// What is said of the map.
+    fn place_contradictions(&self, found: &mut Vec<String>) {
+        let source = &self.source;
+        let Some(transform) = source.transform else {
+            if source.crs.is_some() || source.metres_a_map_unit.is_some() || source.pixel_is_area {
+                found.push("a coordinate system without a place".into());
+            }
+            return;
+        };
+        let [_, dx, rx, _, ry, dy] = transform;
+        if !transform.iter().all(|v| v.is_finite())
+            || dx <= 0.0
+            || dy >= 0.0
+            || [rx, ry] != [0.0; 2]
+        {
+            found.push(format!("a transform of {transform:?} is not north-up"));
+            return;
+        }
+        let units = source
+            .metres_a_map_unit
+            .unwrap_or([self.spacing_m[0] / dx, self.spacing_m[1] / -dy]);
+        for (axis, step) in [dx, -dy].into_iter().enumerate() {
+            let expected = step * units[axis];
+            if !near(self.spacing_m[axis], expected, 1e-9) {
+                found.push(format!(
+                    "samples {} m apart, but {step} units of the map of {} m",
+                    self.spacing_m[axis], units[axis]
+                ));
+            }
+        }
+    }
+}
+
+fn near(a: f64, b: f64, share: f64) -> bool {
+    (a - b).abs() <= share * b.abs()
 }

@@ -24,7 +24,7 @@ pub use coverage::Coverage;
 pub use heights::HeightGrid;
 pub use layout::{LatticeRect, Layout, PatchKey, SectionKey};
 pub use meta::{LevelMeta, Meta, StoredHeights};
-pub use reader::{ReadAt, Section, World};
+pub use reader::{HeightReader, ReadAt, Section, World};
 pub use source::SourceInfo;
 pub use spool::{MemorySpool, Spool};
 pub use topology::PatchRecord;

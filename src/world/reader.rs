@@ -105,6 +105,15 @@ impl World {
         }
         let bytes = read_chunk(source.as_ref(), &entries, META_CHUNK, MAX_META_BYTES)?;
         let meta = Meta::from_bytes(&bytes)?;
+        // Whoever goes over all sections does not go over more than the file can have.
+        let sections = meta.layout.section_count();
+        let topologies = order.iter().filter(|id| id.kind == ChunkKind::Topology);
+        let topologies = topologies.count() as u64;
+        if topologies < sections {
+            return Err(FormatError(format!(
+                "{topologies} chunks of meshes where its facts say {sections}"
+            )));
+        }
         Ok(World {
             meta,
             name: name.into(),
@@ -178,26 +187,6 @@ impl World {
             grid = self.read_grid(key, &grid)?;
         }
         Ok(grid)
-    }
-
-    /// The height in steps at a position in samples, from the finest heights, read here and now.
-    pub fn read_height(&self, x: f64, z: f64) -> Result<f64, FormatError> {
-        let layout = &self.meta.layout;
-        let repository = self.read_repository()?;
-        let mut grid = repository
-            .last()
-            .expect("at least the coarsest level")
-            .heights
-            .clone();
-        if let Some(level) = layout.stream_levels.checked_sub(1) {
-            let size = layout.patch_size(level) as f64;
-            let [nx, nz] = layout.patches(level);
-            let patch =
-                |samples: f64, count: u32| ((samples / size).max(0.0) as u32).min(count - 1);
-            let stream_patch = PatchKey::new(level, patch(x, nx), patch(z, nz));
-            grid = self.read_finest(stream_patch, &grid)?;
-        }
-        Ok(grid.between_samples(x, z))
     }
 
     /// Reads one section. `coarser` holds the heights of the next coarser level there; only the
@@ -348,6 +337,44 @@ impl World {
             )));
         }
         Ok(Arc::new(grid))
+    }
+}
+
+/// The finest heights of a world, read where they are asked for: the global repository once, and a
+/// stream patch again only after another one.
+pub struct HeightReader<'a> {
+    world: &'a World,
+    repository: Arc<HeightGrid>,
+    last: Option<(PatchKey, Arc<HeightGrid>)>,
+}
+
+impl<'a> HeightReader<'a> {
+    pub fn new(world: &'a World) -> Result<Self, FormatError> {
+        let repository = world.read_repository()?;
+        let finest = repository.last().expect("at least the coarsest level");
+        Ok(HeightReader {
+            world,
+            repository: finest.heights.clone(),
+            last: None,
+        })
+    }
+
+    /// The height in steps at a position in samples.
+    pub fn at(&mut self, x: f64, z: f64) -> Result<f64, FormatError> {
+        let layout = &self.world.meta.layout;
+        let Some(level) = layout.stream_levels.checked_sub(1) else {
+            return Ok(self.repository.between_samples(x, z));
+        };
+        let size = layout.patch_size(level) as f64;
+        let [nx, nz] = layout.patches(level);
+        let patch = |samples: f64, count: u32| ((samples / size).max(0.0) as u32).min(count - 1);
+        let key = PatchKey::new(level, patch(x, nx), patch(z, nz));
+        let grid = match &self.last {
+            Some((last, grid)) if *last == key => grid.clone(),
+            _ => self.world.read_finest(key, &self.repository)?,
+        };
+        self.last = Some((key, grid.clone()));
+        Ok(grid.between_samples(x, z))
     }
 }
 

@@ -22,6 +22,29 @@ pub struct SourceInfo {
     pub transform: Option<[f64; 6]>,
     /// True when the file said that a pixel is an area (its sample was half a pixel inside).
     pub pixel_is_area: bool,
+    /// Metres on the ground a unit of the map, [to the east, to the south], at the centre.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metres_a_map_unit: Option<[f64; 2]>,
+    /// What the source says of a coordinate system that no registry has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geo_keys: Option<GeoKeys>,
+}
+
+/// The keys of a GeoTIFF (OGC GeoTIFF 1.1, clause 7), but for those that a raster's own form and
+/// heights decide.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeoKeys {
+    /// Four numbers a key: key, place of the value, count, value or index.
+    pub directory: Vec<[u16; 4]>,
+    pub doubles: Vec<f64>,
+    pub text: String,
+}
+
+impl GeoKeys {
+    /// No system needs more.
+    pub fn is_small(&self) -> bool {
+        self.directory.len() <= 256 && self.doubles.len() <= 256 && self.text.len() <= 4096
+    }
 }
 
 impl SourceInfo {
@@ -37,6 +60,8 @@ impl SourceInfo {
             max_m: range_m[1],
             transform: None,
             pixel_is_area: false,
+            metres_a_map_unit: None,
+            geo_keys: None,
         }
     }
 }

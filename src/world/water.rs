@@ -125,6 +125,25 @@ impl WaterMask {
         row(z.0) * (1.0 - z.2) + row(z.1) * z.2 >= 0.5
     }
 
+    /// The same water in no more than `most` squares a side: of four that become one, it is white
+    /// where one of them is.
+    pub fn within(&self, most: u32) -> WaterMask {
+        let mut mask = self.clone();
+        while mask.squares.width.max(mask.squares.height) > most.max(1) {
+            let fine = mask.squares;
+            let size = [fine.width, fine.height].map(|squares| squares.div_ceil(2));
+            mask.squares = Coverage::from_fn(size, |x, z| {
+                let four =
+                    [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[dx, dz]| [2 * x + dx, 2 * z + dz]);
+                let inside = |[x, z]: &[u32; 2]| *x < fine.width && *z < fine.height;
+                four.iter()
+                    .any(|at| inside(at) && fine.is_present(at[0], at[1]))
+            });
+            mask.shift += 1;
+        }
+        mask
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         self.squares.encode()
     }
@@ -158,6 +177,23 @@ pub fn surface_m(meta: &Meta, water: Option<&WaterMask>, [x, z]: [f64; 2], groun
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn coarser_squares_are_water_where_a_finer_one_is() {
+        let wet = |x: u32, z: u32| x * 7 % 5 == 3 && z * 3 % 7 < 2 || x == 40;
+        let fine = WaterMask::from_fn([41, 30], 0, wet);
+        let coarse = fine.within(11);
+        assert_eq!((coarse.size(), coarse.square_samples()), ([11, 8], 4));
+        for (x, z) in (0..8).flat_map(|z| (0..11).map(move |x| (x, z))) {
+            let inside = |x: u32, z: u32| x < 41 && z < 30;
+            let any = (0..16).any(|i| {
+                let (x, z) = (4 * x + i % 4, 4 * z + i / 4);
+                inside(x, z) && wet(x, z)
+            });
+            assert_eq!(coarse.is_white([x, z]), any, "{x}, {z}");
+        }
+        assert_eq!(fine.within(41), fine);
+    }
 
     #[test]
     fn squares_are_as_small_as_the_limit_allows() {

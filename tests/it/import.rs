@@ -381,21 +381,25 @@ fn check(row: &Row, source: &Source) {
     check_spacing(name, source, declared);
 }
 
-/// Degrees are checked by what the tests' Earth, a sphere, makes of them: within half a percent.
+/// Degrees and Mercator's metres are checked by what the tests' Earth, a sphere, makes of them:
+/// within half a percent.
 fn check_spacing(name: &str, source: &Source, declared: [f64; 2]) {
-    let geographic = matches!(source.info.crs.as_deref(), Some("EPSG:4326" | "EPSG:4269"));
-    if !geographic {
+    let crs = source.info.crs.as_deref();
+    let geographic = matches!(crs, Some("EPSG:4326" | "EPSG:4269"));
+    if !geographic && crs != MERCATOR {
         assert_eq!(source.spacing_m, declared, "{name}");
         return;
     }
     let transform = source.info.transform.unwrap();
-    let latitude =
+    let centre =
         transform[3] + transform[5] * f64::from(source.ground.whole().unwrap().height - 1) / 2.0;
-    let degree_m = 111_195.0;
-    let expected = [
-        declared[0] * degree_m * latitude.to_radians().cos(),
-        declared[1] * degree_m,
-    ];
+    let (degree_m, radius_m) = (111_195.0, 6_378_137.0);
+    let expected = if geographic {
+        let cos = centre.to_radians().cos();
+        [declared[0] * degree_m * cos, declared[1] * degree_m]
+    } else {
+        declared.map(|metres| metres / (centre / radius_m).cosh())
+    };
     for (found, expected) in source.spacing_m.iter().zip(expected) {
         let ratio = found / expected;
         assert!(

@@ -9,6 +9,8 @@ mod cli;
 mod common;
 mod compile;
 mod export;
+mod faults;
+mod field;
 mod frame;
 mod holes;
 mod import;

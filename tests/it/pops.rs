@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glam::{DVec3, dvec3};
-use highfell::modes::ground_m;
+use highfell::modes::GroundReader;
 use highfell::render::Picture;
 use highfell::scene::Scene;
 use highfell::scene::hole_check::all_heights;
@@ -96,7 +96,8 @@ impl Finder {
     fn next(&mut self) -> Switch {
         loop {
             let [width, depth] = self.world.meta.size_m();
-            let ground = |x, z| ground_m(&self.world, x, z, 1.0).expect("a sound world");
+            let mut reader = GroundReader::open(&self.world, 1.0).expect("a sound world");
+            let mut ground = |x, z| reader.at(x, z).expect("a sound world");
             let mut place = || {
                 let [x, y, z] = [(); 3].map(|()| self.random.within(0.0, 1.0));
                 let (x, z) = (x * width, z * depth);

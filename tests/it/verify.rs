@@ -9,7 +9,9 @@ use highfell::compile::CompileOptions;
 use highfell::import::{ImportOptions, load};
 use highfell::world::container::{self, ENTRY_BYTES, HEADER_BYTES, pack};
 use highfell::world::reader::{META_CHUNK, chunk_of};
-use highfell::world::{Bits, ChunkId, ChunkKind, HeightGrid, Meta, PatchKey, PatchRecord};
+use highfell::world::{
+    Bits, ChunkId, ChunkKind, HeightGrid, Meta, PatchKey, PatchRecord, StoredHeights,
+};
 use highfell::world::{MemorySpool, SectionKey, World, WorldWriter, heights, topology};
 use serde_json::Value;
 
@@ -228,6 +230,112 @@ fn wrong_facts_are_found_and_named() {
     });
     let run = verify(bytes);
     assert_names(&run, &["facts"], "level 2:");
+}
+
+/// Numbers and words of the facts that nothing else in a world tells: what a user chose, and what
+/// stands for the map alone.
+const FREE: [&str; 8] = [
+    "/source/files/",
+    "/source/crs",
+    "/source/transform/0",
+    "/source/transform/3",
+    "/source/geo_keys",
+    "/source/pixel_is_area",
+    "/sea_level_m",
+    "/live_factor",
+];
+
+/// Every number of a value, by its path.
+fn numbers(value: &Value, path: String, found: &mut Vec<String>) {
+    match value {
+        Value::Number(_) => found.push(path),
+        Value::Array(all) => {
+            let all = all.iter().enumerate();
+            all.for_each(|(i, value)| numbers(value, format!("{path}/{i}"), found));
+        }
+        Value::Object(all) => {
+            let all = all.iter();
+            all.for_each(|(key, value)| numbers(value, format!("{path}/{key}"), found));
+        }
+        _ => {}
+    }
+}
+
+/// A place on the map for a world, its samples 7 x 11 m apart.
+fn placed_source() -> highfell::source::Source {
+    let mut source = rough_source(203, 150);
+    source.info.crs = Some("EPSG:2263".into());
+    let foot = 1200.0 / 3937.0;
+    let [dx, dz] = [7.0 / foot, 11.0 / foot];
+    source.info.transform = Some([984_250.0, dx, 0.0, 200_000.0, 0.0, -dz]);
+    source.info.metres_a_map_unit = Some([foot, foot]);
+    source
+}
+
+#[test]
+fn every_fact_that_the_rest_tells_is_checked() {
+    let changes: &[f64] = match std::env::var_os("HIGHFELL_LONG") {
+        Some(_) => &[0.5, 1.01, 2.0, -1.0, 0.0],
+        None => &[1.01],
+    };
+    let (mut tried, mut refused, mut failed) = (0, 0, 0);
+    let mut passed = Vec::new();
+    for heights in [StoredHeights::All, StoredHeights::Nodes] {
+        let options = CompileOptions {
+            patch_cells: 8,
+            sea_level_m: Some(20.0),
+            live: true,
+            heights,
+            ..Default::default()
+        };
+        let good = world_bytes(&placed_source(), &options);
+        assert_eq!(verify(good.clone()).code, Some(0));
+        let facts: Value = serde_json::from_slice(&open(&good).meta.to_bytes()).expect("facts");
+        let mut paths = Vec::new();
+        numbers(&facts, String::new(), &mut paths);
+        paths.retain(|path| !FREE.iter().any(|free| path.starts_with(free)));
+        // Without samples nothing tells where in its patch a world ends, or has its summit.
+        let in_a_patch = |path: &String| {
+            ["/layout/size_cells", "/summit"]
+                .iter()
+                .any(|p| path.starts_with(p))
+        };
+        paths.retain(|path| heights == StoredHeights::All || !in_a_patch(path));
+        for path in paths {
+            for change in changes {
+                let mut wrong = facts.clone();
+                let number = wrong.pointer_mut(&path).expect("a number");
+                let before = number.as_f64().expect("a number");
+                // Whole numbers stay whole, so that what is refused is not their form.
+                *number = match number.as_i64() {
+                    Some(whole) => {
+                        let changed = (before * change).round() as i64;
+                        serde_json::json!(if changed == whole { whole + 1 } else { changed })
+                    }
+                    None => serde_json::json!(before * change),
+                };
+                if number.as_f64() == Some(before) {
+                    continue;
+                }
+                let raw = serde_json::to_vec(&wrong).expect("JSON");
+                let bad = rewrite(
+                    &good,
+                    |id, old| if id == META_CHUNK { raw.clone() } else { old },
+                );
+                tried += 1;
+                match verify(bad).code {
+                    Some(1) => failed += 1,
+                    Some(2) => refused += 1,
+                    code => passed.push(format!("{path} times {change} ({heights:?}): {code:?}")),
+                }
+            }
+        }
+    }
+    println!("{tried} wrong facts: {refused} refused, {failed} failed a check");
+    assert!(
+        tried > 130 * changes.len() && failed > tried / 2,
+        "{tried} {failed}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use glam::DVec3;
 use highfell::files::open_world;
-use highfell::modes::ground_m;
+use highfell::modes::GroundReader;
 use highfell::render::{AdapterChoice, Gpu};
 use highfell::scene::Scene;
 use highfell::settings::{Settings, Setup};
@@ -78,7 +78,8 @@ impl Course {
             pitch_deg: -5.0,
         };
         let seconds = f64::from(FRAMES) * STEP_S;
-        let ground = |x, z| ground_m(&world, x, z, 1.0);
+        let mut reader = GroundReader::open(&world, 1.0)?;
+        let ground = |x, z| reader.at(x, z);
         let flight = Flight::straight(&start, SPEED_M_S, seconds, CLEARANCE_M, ground)?;
         Ok(Course {
             name: path.to_owned(),

@@ -5,7 +5,7 @@ use crate::modes::sections::{self, FullGround, FullHeights};
 use crate::terrain::height_map::HeightMap;
 use crate::terrain::measure::{Measurer, Metric};
 use crate::terrain::soundness::{Survey, first_unnested, survey};
-use crate::world::{FormatError, WaterMask};
+use crate::world::{ChunkKind, FormatError, WaterMask};
 use crate::world::{Layout, LevelMeta, PatchKey, PatchRecord, Section, StoredHeights, World};
 use rayon::prelude::*;
 
@@ -26,13 +26,7 @@ impl Contents {
     pub fn read(world: &World) -> (Findings, Option<Contents>) {
         let mut findings = Findings::new("sections", "sections decoded");
         let layout = &world.meta.layout;
-        let heights = match FullHeights::new(world) {
-            Ok(heights) => heights,
-            Err(error) => {
-                findings.fault(error.to_string());
-                return (findings, None);
-            }
-        };
+        let heights = FullHeights::new(world);
         let (read, errors) = sections::visit(
             world,
             0,
@@ -61,7 +55,13 @@ impl Contents {
             }
         }
         let whole = |level: Vec<Option<PatchRecord>>| level.into_iter().flatten().collect();
-        let FullGround { map, absent } = heights.finish();
+        let FullGround { map, absent } = match heights.finish() {
+            Ok(ground) => ground,
+            Err(error) => {
+                findings.fault(error.to_string());
+                return (findings, None);
+            }
+        };
         let contents = Contents {
             map,
             is_rebuilt: world.meta.heights == StoredHeights::Nodes,
@@ -287,11 +287,37 @@ pub fn borders(world: &World, surveys: &[Vec<Survey>]) -> Findings {
 pub fn facts(world: &World, contents: &Contents, surveys: &[Vec<Survey>]) -> Findings {
     let mut findings = Findings::new("facts", "facts");
     let meta = &world.meta;
+    for contradiction in meta.contradictions() {
+        findings.fault(contradiction);
+    }
+    presence(world, &mut findings);
     if contents.is_rebuilt {
         findings.note("without those of the highest and lowest samples");
     } else {
         extremes(world, &contents.map, &mut findings);
     }
+    let coarsest = contents.records.last().into_iter().flatten();
+    let range = coarsest.fold([i32::MAX, i32::MIN], |[low, high], record| {
+        [low.min(record.min), high.max(record.max)]
+    });
+    findings.compared(1);
+    findings.expect(meta.height_range == range, || {
+        format!(
+            "heights of {:?} steps stored, patches of {range:?}",
+            meta.height_range
+        )
+    });
+    let summit = meta.summit.map(|sample| sample / meta.layout.patch_cells);
+    let last = meta.layout.patches(0).map(|patches| patches - 1);
+    let key = PatchKey::new(0, summit[0].min(last[0]), summit[1].min(last[1]));
+    let summit = contents.record(&meta.layout, key).max;
+    findings.compared(1);
+    findings.expect(summit == meta.height_range[1], || {
+        format!(
+            "the summit's patch {key} is {summit} steps high, the world {}",
+            meta.height_range[1]
+        )
+    });
     for (level, facts) in (0u8..).zip(&meta.levels) {
         let records = &contents.records[level as usize];
         let sum = |count: fn(&PatchRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
@@ -338,6 +364,25 @@ pub fn facts(world: &World, contents: &Contents, surveys: &[Vec<Survey>]) -> Fin
         }
     }
     findings
+}
+
+/// What META says of chunks that are there or not, and of the samples of the coarsest patches.
+fn presence(world: &World, findings: &mut Findings) {
+    let meta = &world.meta;
+    findings.compared(2);
+    let has_live = world.chunks().iter().any(|id| id.kind == ChunkKind::Live);
+    findings.expect(has_live == meta.live_factor.is_some(), || {
+        let is = |so| if so { "there" } else { "missing" };
+        format!(
+            "a factor of live thresholds that is {}, but their chunks are {}",
+            is(!has_live),
+            is(has_live)
+        )
+    });
+    let has_water = world.chunks().iter().any(|id| id.kind == ChunkKind::Water);
+    findings.expect(!has_water || meta.sea_level_m.is_some(), || {
+        "a water mask without a sea level".into()
+    });
 }
 
 /// What META says of the highest and the lowest sample.
