@@ -6,7 +6,7 @@ say() { printf '%s\n' "$*" >&2; }
 RUN_PACKAGES="libvulkan1 mesa-vulkan-drivers libx11-6 libx11-xcb1 libxcursor1 libxi6 libxrandr2
   libxcb1 libxkbcommon0 libxkbcommon-x11-0 libwayland-client0 gcc libc6-dev"
 # What the tests drive a real window with.
-TEST_PACKAGES="xvfb xdotool openbox"
+TEST_PACKAGES="xvfb xdotool openbox libegl1 libgl1-mesa-dri"
 
 install_missing() {
   if ! command -v cargo >/dev/null; then
@@ -17,7 +17,7 @@ install_missing() {
     case "$(uname -s)" in
       Darwin) ;;
       *) say "On this system nothing is installed for you. Needed: a Vulkan loader and driver (Mesa), a C compiler," \
-             "the X11, Wayland and xkbcommon client libraries${1:+; for the tests also Xvfb, xdotool and openbox}." ;;
+             "the X11, Wayland and xkbcommon client libraries${1:+; for the tests also Xvfb, xdotool, openbox and EGL}." ;;
     esac
     return
   fi

@@ -217,20 +217,51 @@ fn level_color(level: u32) -> vec3f {
     return colors[level % 8u];
 }
 
-@fragment
-fn fs_shaded(g: Ground) -> @location(0) vec4f {
+struct Deep {
+    @location(0) color: vec4f,
+    @builtin(frag_depth) depth: f32,
+}
+
+// GL's own depth runs from -1 to 1 before it is stored and loses what reversing it gains: there,
+// fragments write the depth that the other backends have.
+override EXACT_DEPTH: bool = false;
+
+fn depth_of(position: vec4f) -> f32 {
+    // The near plane's distance over the fragment's.
+    return select(position.z, globals.clip_from_eye[3].z * position.w, EXACT_DEPTH);
+}
+
+fn shaded_color(g: Ground) -> vec4f {
     cut(g);
     return encode(fogged(shaded(g), g.to));
 }
 
 @fragment
-fn fs_level(g: Ground) -> @location(0) vec4f {
+fn fs_shaded(g: Ground) -> @location(0) vec4f {
+    return shaded_color(g);
+}
+
+@fragment
+fn fs_shaded_deep(g: Ground) -> Deep {
+    return Deep(shaded_color(g), depth_of(g.position));
+}
+
+fn colored_level(g: Ground) -> vec4f {
     cut(g);
     return encode(lit(level_color(g.level), normal_at(g)));
 }
 
 @fragment
-fn fs_wireframe(g: Ground) -> @location(0) vec4f {
+fn fs_level(g: Ground) -> @location(0) vec4f {
+    return colored_level(g);
+}
+
+@fragment
+fn fs_level_deep(g: Ground) -> Deep {
+    return Deep(colored_level(g), depth_of(g.position));
+}
+
+fn wireframe_color(g: Ground) -> vec4f {
     // Derivatives first: they need all four pixels of a quad.
     let width = fwidth(g.corner);
     cut(g);
@@ -243,9 +274,14 @@ fn fs_wireframe(g: Ground) -> @location(0) vec4f {
     return encode(fogged(mix(fill, level_color(g.level) * 1.6 + 0.08, line * (1.0 - crowd)), g.to * 0.6));
 }
 
-struct Face {
-    @location(0) color: vec4f,
-    @builtin(frag_depth) depth: f32,
+@fragment
+fn fs_wireframe(g: Ground) -> @location(0) vec4f {
+    return wireframe_color(g);
+}
+
+@fragment
+fn fs_wireframe_deep(g: Ground) -> Deep {
+    return Deep(wireframe_color(g), depth_of(g.position));
 }
 
 // Green where the ground shows its face, red where a back face comes first: by more than half a
@@ -254,15 +290,16 @@ struct Face {
 // nearly the same depth: as nearly as depth differs from one pixel to the next, which is much on
 // a crest. Under the ground, faces are further apart than that.
 @fragment
-fn fs_hole(g: Ground, @builtin(front_facing) front: bool) -> Face {
+fn fs_hole(g: Ground, @builtin(front_facing) front: bool) -> Deep {
     // Derivatives first: they need all four pixels of a quad.
-    let a_pixel_further = fwidth(g.position.z);
+    let exact = depth_of(g.position);
+    let a_pixel_further = fwidth(exact);
     cut(g);
     // Back faces of skirts are never drawn, so they neither cover nor betray anything.
     if g.skirt == 1u && !front {
         discard;
     }
-    let behind = max(g.position.z * 0.995 - a_pixel_further, 0.0);
-    let depth = select(behind, g.position.z, front);
-    return Face(vec4f(f32(!front), f32(front), 0.0, 1.0), depth);
+    let behind = max(exact * 0.995 - a_pixel_further, 0.0);
+    let depth = select(behind, exact, front);
+    return Deep(vec4f(f32(!front), f32(front), 0.0, 1.0), depth);
 }

@@ -140,6 +140,9 @@ pub struct FlyArgs {
     /// Overwrite the recording; where there is no display, the pictures of an earlier flight
     #[arg(long)]
     pub force: bool,
+    /// Lose the graphics device after so many frames, to test that the window lives on
+    #[arg(long, value_name = "FRAMES", hide = true, allow_hyphen_values = true)]
+    pub lose_device_after: Option<u64>,
     #[command(flatten)]
     pub view: ViewArgs,
 }
@@ -154,8 +157,8 @@ Examples:
   highfell compile n31_e035.tif -o dead-sea.hfw --sea-level -414 --water-mask lake.png
   highfell compile alps.tif --dry-run")]
 pub struct CompileArgs {
-    /// GeoTIFF (.tif), SRTM (.hgt, .hgt.zip), PNG, OpenEXR (.exr), raw (.r16, .r32) or ESRI ASCII
-    /// grid (.asc); several that lie side by side, or a folder of them, make one world
+    /// GeoTIFF, SRTM (.hgt, .hgt.zip), DTED, PNG, OpenEXR, raw (.r16, .r32) or ESRI grid (.asc, .flt,
+    /// .bil), with .prj, .tfw or .aux.xml beside it; several side by side, or a folder, are one world
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// World file to write; the first input's name with .hfw by default

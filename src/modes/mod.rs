@@ -79,6 +79,7 @@ pub fn run() -> Result<()> {
     }
     match cli.command {
         None => fly::run(&FlyArgs {
+            lose_device_after: None,
             world: None,
             camera: None,
             record: None,

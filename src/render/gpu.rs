@@ -37,6 +37,8 @@ pub struct Gpu {
     adapter: wgpu::Adapter,
     /// The first error that no call returned.
     first_error: Arc<Mutex<Option<String>>>,
+    /// Why there is no device any more.
+    lost: Arc<Mutex<Option<String>>>,
 }
 
 impl Gpu {
@@ -94,6 +96,25 @@ impl Gpu {
             && flags.contains(wgpu::DownlevelFlags::INDIRECT_EXECUTION)
     }
 
+    /// Why the device is gone, if it is: a driver that was updated or hung, an adapter that was
+    /// unplugged. Everything made with it must be made again with another one.
+    pub fn lost(&self) -> Option<String> {
+        // Nobody else asks it between frames in which nothing is drawn.
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.clone()
+    }
+
+    /// Loses the device, as a driver might, so that it can be tested what happens then.
+    pub fn lose(&self) {
+        self.device.destroy();
+    }
+
+    /// Whether depth that is not written by fragments loses what reversing it gains.
+    pub(super) fn loses_depth(&self) -> bool {
+        self.adapter.get_info().backend == wgpu::Backend::Gl
+    }
+
     /// Waits until the GPU has done all that it was asked for.
     pub fn wait(&self) -> Result<()> {
         let done = self.device.poll(wgpu::PollType::wait_indefinitely());
@@ -121,15 +142,26 @@ impl Gpu {
         let remembered = first_error.clone();
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             let text = one_line(&error);
-            log::error!("GPU: {text}");
             let mut first = remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            // Others follow from it, one a call.
+            if first.is_none() {
+                log::error!("GPU: {text}");
+            }
             first.get_or_insert(text);
         }));
+        let lost = Arc::new(Mutex::new(None));
+        let remembered = lost.clone();
+        device.set_device_lost_callback(move |reason, text| {
+            let text = format!("{reason:?}: {}", text.replace('\n', " "));
+            let mut lost = remembered.lock().unwrap_or_else(PoisonError::into_inner);
+            lost.get_or_insert(text);
+        });
         Ok(Gpu {
             device,
             queue,
             adapter,
             first_error,
+            lost,
         })
     }
 }

@@ -217,8 +217,8 @@ impl Meta {
         for (steps, metres) in self.height_range.into_iter().zip(ends) {
             let stored = steps as f64 * self.height_step_m;
             let room = self.height_step_m * 0.500_001 + 1e-9 * metres.abs();
-            // Not by `>`: what is no number is wrong too.
-            if !((stored - metres).abs() <= room) {
+            let off = (stored - metres).abs();
+            if off.is_nan() || off > room {
                 found.push(format!(
                     "a height of {steps} steps is {stored} m, but the source's is {metres} m"
                 ));

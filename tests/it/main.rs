@@ -4,6 +4,7 @@
 //! The pictures come from a software adapter, the same on every machine. `HIGHFELL_DATA` names a
 //! folder of real elevation files; tests that need one say so when they are skipped.
 
+mod backends;
 mod bench;
 mod cli;
 mod common;

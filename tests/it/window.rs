@@ -36,6 +36,9 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
             "--adapter",
             "software",
             "--no-water",
+            // All below is done after everything was made again.
+            "--lose-device-after",
+            "5",
             "--record",
             flight.to_str().unwrap(),
         ])
@@ -139,6 +142,8 @@ fn a_user_flies_looks_resizes_minimises_and_closes() {
     std::io::Read::read_to_string(&mut program.stderr.take().unwrap(), &mut stderr).unwrap();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
+    let lost = stderr.matches("everything on it is made again").count();
+    assert_eq!(lost, 1, "{stderr}");
 
     // All of it was written down: it went somewhere and came back.
     let written = std::fs::read_to_string(&flight).expect("the recorded flight");

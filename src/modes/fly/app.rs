@@ -2,15 +2,14 @@
 
 use super::bindings::{self, Action};
 use super::controller::{FlyCamera, Held};
+use super::engine::{Engine, icon};
 use super::recorder::Recorder;
 use crate::error::{Error, Result};
 use crate::modes::cli::FlyArgs;
 use crate::modes::{first_pose, setup};
-use crate::overlay::input::OverlayInput;
-use crate::overlay::{Overlay, OverlayView};
-use crate::render::painter::Painter;
-use crate::render::{AdapterChoice, Gpu, WindowSurface};
-use crate::scene::{Scene, Target};
+use crate::overlay::OverlayView;
+use crate::render::AdapterChoice;
+use crate::scene::Target;
 use crate::settings::{Settings, Setup, Stats, View};
 use crate::terrain::camera::CameraArg;
 use crate::terrain::flight::Flight;
@@ -27,7 +26,7 @@ use winit::event::{
 };
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
 use winit::keyboard::{KeyCode, PhysicalKey};
-use winit::window::{CursorGrabMode, Fullscreen, Icon, Window, WindowId};
+use winit::window::{CursorGrabMode, Fullscreen, Window, WindowId};
 
 /// A longer step (a stall, a dragged window) would throw the camera far away.
 const LONGEST_STEP: Duration = Duration::from_millis(100);
@@ -55,6 +54,7 @@ pub fn fly(
             camera: args.camera,
             recorded,
             records: args.record.is_some(),
+            lose_after: args.lose_device_after,
             title: title.into(),
         },
         running: None,
@@ -68,15 +68,17 @@ pub fn fly(
 }
 
 /// What it takes to open the window.
-struct Start {
-    world: Arc<World>,
+pub struct Start {
+    pub world: Arc<World>,
     settings: Settings,
-    setup: Setup,
-    adapter: AdapterChoice,
+    pub setup: Setup,
+    pub adapter: AdapterChoice,
     camera: Option<CameraArg>,
     /// What is flown until a key moves the camera.
     recorded: Option<Flight>,
     records: bool,
+    /// The frame after which the device is lost, for tests.
+    pub lose_after: Option<u64>,
     title: String,
 }
 
@@ -84,6 +86,21 @@ struct App {
     start: Start,
     running: Option<Running>,
     outcome: Result<()>,
+}
+
+impl App {
+    fn reopen(&mut self, event_loop: &ActiveEventLoop, why: &str) {
+        let Some(running) = self.running.take() else {
+            return;
+        };
+        match running.reopened(event_loop, &self.start, why) {
+            Ok(running) => self.running = Some(running),
+            Err(error) => {
+                self.outcome = Err(error);
+                event_loop.exit();
+            }
+        }
+    }
 }
 
 impl ApplicationHandler for App {
@@ -106,7 +123,12 @@ impl ApplicationHandler for App {
         };
         match event {
             WindowEvent::CloseRequested => event_loop.exit(),
-            WindowEvent::RedrawRequested => running.draw(),
+            WindowEvent::RedrawRequested => {
+                running.draw();
+                if let Some(why) = running.engine.gpu.lost() {
+                    self.reopen(event_loop, &why);
+                }
+            }
             event => {
                 if running.handle(&event) == After::Quit {
                     event_loop.exit();
@@ -141,23 +163,10 @@ enum After {
     Quit,
 }
 
-/// The summit of the built-in world, for systems that show window icons.
-fn icon() -> Option<Icon> {
-    let png = include_bytes!("../../../assets/icon.png");
-    let picture = image::load_from_memory(png).ok()?.into_rgba8();
-    let (width, height) = picture.dimensions();
-    Icon::from_rgba(picture.into_raw(), width, height).ok()
-}
-
 /// An open window and all that is behind it.
 struct Running {
     window: Arc<Window>,
-    gpu: Gpu,
-    surface: WindowSurface,
-    scene: Scene,
-    painter: Painter,
-    overlay: Overlay,
-    input: OverlayInput,
+    engine: Engine,
     settings: Settings,
     camera: FlyCamera,
     recorder: Recorder,
@@ -183,10 +192,7 @@ impl Running {
             .create_window(attributes)
             .map_err(|error| Error::Gpu(format!("a window cannot be opened: {error}")))?;
         let window = Arc::new(window);
-        let size = window.inner_size().into();
-        let display = event_loop.owned_display_handle();
-        let (gpu, surface) = Gpu::open_window(window.clone(), display, size, &start.adapter)?;
-        let scene = Scene::for_window(&gpu, start.world.clone(), &surface, &start.setup)?;
+        let engine = Engine::open(event_loop, &window, start)?;
         let settings = start.settings.clone();
         let pose = match &start.recorded {
             Some(flight) => flight.at(0.0),
@@ -195,18 +201,11 @@ impl Running {
                 first_pose(start.camera.as_ref(), &start.world, exaggeration)?
             }
         };
-        let overlay = Overlay::new();
-        let input = OverlayInput::new(&overlay, &window);
         Ok(Running {
-            painter: Painter::new(&gpu, &surface),
             camera: FlyCamera::new(pose, &start.world.meta),
             recorder: Recorder::new(start.recorded.clone(), start.records),
-            input,
-            overlay,
             window,
-            gpu,
-            surface,
-            scene,
+            engine,
             settings,
             held: HashSet::new(),
             looking: false,
@@ -219,6 +218,12 @@ impl Running {
         })
     }
 
+    /// With everything made again that went with a lost device.
+    fn reopened(self, event_loop: &ActiveEventLoop, start: &Start, why: &str) -> Result<Self> {
+        let engine = self.engine.reopened(event_loop, &self.window, start, why)?;
+        Ok(Running { engine, ..self })
+    }
+
     fn can_be_seen(&self) -> bool {
         let size = self.window.inner_size();
         !self.occluded
@@ -228,9 +233,11 @@ impl Running {
     }
 
     fn handle(&mut self, event: &WindowEvent) -> After {
-        let taken = self.input.on_event(&self.window, event);
+        let taken = self.engine.input.on_event(&self.window, event);
         match event {
-            WindowEvent::Resized(size) => self.surface.resize(&self.gpu, (*size).into()),
+            WindowEvent::Resized(size) => {
+                self.engine.surface.resize(&self.engine.gpu, (*size).into())
+            }
             WindowEvent::Occluded(occluded) => self.occluded = *occluded,
             WindowEvent::Focused(false) => {
                 self.held.clear();
@@ -243,7 +250,7 @@ impl Running {
                 ..
             } => {
                 let pressed = *state == ElementState::Pressed;
-                if !pressed || !self.overlay.is_under_pointer() {
+                if !pressed || !self.engine.overlay.is_under_pointer() {
                     self.look(pressed);
                 }
             }
@@ -266,7 +273,7 @@ impl Running {
             self.held.remove(&code);
             return After::GoOn;
         }
-        if self.overlay.is_typing() || event.repeat {
+        if self.engine.overlay.is_typing() || event.repeat {
             return After::GoOn;
         }
         self.held.insert(code);
@@ -288,8 +295,10 @@ impl Running {
             Action::ToggleWireframe => self.toggle_view(View::Wireframe),
             Action::ToggleLevels => self.toggle_view(View::Level),
             Action::ShadedView => self.settings.view = View::Shaded,
-            Action::ToggleHelp => self.overlay.show_help = !self.overlay.show_help,
-            Action::TogglePanels => self.overlay.show_panel = !self.overlay.show_panel,
+            Action::ToggleHelp => self.engine.overlay.show_help = !self.engine.overlay.show_help,
+            Action::TogglePanels => {
+                self.engine.overlay.show_panel = !self.engine.overlay.show_panel
+            }
             Action::ToggleClamp => {
                 let default = Settings::default().clearance_m;
                 self.settings.clearance_m = if self.settings.clearance_m.is_some() {
@@ -309,7 +318,7 @@ impl Running {
             Action::CoarserError => {
                 lod.pixel_error = (lod.pixel_error * 1.25).min(MOST_PIXEL_ERROR)
             }
-            Action::CopyPose => self.overlay.copy(self.camera.pose.to_string()),
+            Action::CopyPose => self.engine.overlay.copy(self.camera.pose.to_string()),
             Action::FullScreen => {
                 let full = self
                     .window
@@ -365,39 +374,40 @@ impl Running {
         if !self.can_be_seen() {
             return;
         }
-        let Some(frame) = self.surface.next_frame(&self.gpu) else {
+        let Some(frame) = self.engine.surface.next_frame(&self.engine.gpu) else {
             return;
         };
         let shapes = {
             let view = OverlayView {
-                meta: &self.scene.world().meta,
+                meta: &self.engine.scene.world().meta,
                 stats: &self.stats,
                 frame_ms: self.frame_ms,
                 pose: &self.camera.pose,
                 speed_m_s: self.camera.speed_m_s,
                 keys: &bindings::help(),
             };
-            let raw = self.input.take(&self.window);
-            let (shapes, platform) = self.overlay.run(raw, &mut self.settings, &view);
-            self.input.give(&self.window, platform);
+            let raw = self.engine.input.take(&self.window);
+            let (shapes, platform) = self.engine.overlay.run(raw, &mut self.settings, &view);
+            self.engine.input.give(&self.window, platform);
             shapes
         };
-        let size = self.surface.size();
+        let size = self.engine.surface.size();
         let target = Target::Window {
             frame: &frame,
             size,
-            overlay: Some((&mut self.painter, shapes)),
+            overlay: Some((&mut self.engine.painter, shapes)),
         };
         self.recorder.note(seconds, &self.camera.pose);
-        self.stats = self.scene.frame(
-            &self.gpu,
+        self.stats = self.engine.scene.frame(
+            &self.engine.gpu,
             &self.camera.pose,
             &self.settings,
             seconds,
             target,
         );
         self.window.pre_present_notify();
-        self.surface.show(&self.gpu, frame);
+        self.engine.surface.show(&self.engine.gpu, frame);
+        self.engine.drawn();
     }
 
     fn move_camera(&mut self, seconds: f64) {
@@ -416,7 +426,9 @@ impl Running {
         // The mesh may lie above the ground by its error.
         let error_m = self.finest_error_m * exaggeration;
         let floor = |x, z| match clearance {
-            Some(clearance) => self.scene.ground_height_m(x, z, exaggeration) + error_m + clearance,
+            Some(clearance) => {
+                self.engine.scene.ground_height_m(x, z, exaggeration) + error_m + clearance
+            }
             None => f64::NEG_INFINITY,
         };
         self.camera.advance(&held, seconds, floor);

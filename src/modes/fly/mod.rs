@@ -3,6 +3,7 @@
 mod app;
 pub mod bindings;
 pub mod controller;
+mod engine;
 mod recorder;
 
 use super::cli::FlyArgs;

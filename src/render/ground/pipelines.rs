@@ -102,12 +102,16 @@ pub fn create(
         step_mode: wgpu::VertexStepMode::Instance,
         attributes: &per_patch,
     };
+    let deep = gpu.loses_depth();
     let one = |view: View, cut: Cut| {
-        let fragment = match view {
-            View::Shaded => "fs_shaded",
-            View::Wireframe => "fs_wireframe",
-            View::Level => "fs_level",
-            View::Hole => "fs_hole",
+        let fragment = match (view, deep) {
+            (View::Shaded, false) => "fs_shaded",
+            (View::Shaded, true) => "fs_shaded_deep",
+            (View::Wireframe, false) => "fs_wireframe",
+            (View::Wireframe, true) => "fs_wireframe_deep",
+            (View::Level, false) => "fs_level",
+            (View::Level, true) => "fs_level_deep",
+            (View::Hole, _) => "fs_hole",
         };
         let (vertex, buffers): (_, &[_]) = if view == View::Wireframe {
             ("vs_pulled", &[Some(instances.clone())])
@@ -127,6 +131,7 @@ pub fn create(
             constants: &[
                 ("CUT", f64::from(cut != Cut::Nowhere)),
                 ("VOIDS", f64::from(cut == Cut::Voids)),
+                ("EXACT_DEPTH", f64::from(deep)),
             ],
             cull: view != View::Hole,
             blend: None,
