@@ -148,7 +148,9 @@ pub struct Stats {
     pub upload_bytes: u64,
     /// Bytes of uniforms, instances and draws that the frame wrote; what is as before is not written.
     pub frame_bytes: u64,
+    /// Bytes that patches take in GPU memory, and that were allocated for them.
     pub gpu_bytes: u64,
+    pub gpu_allocated_bytes: u64,
     /// The largest stored error that was drawn, in metres as drawn.
     pub largest_drawn_error_m: f64,
     /// The largest stored error of the patch over or under the eye; 0 beside the ground.

@@ -91,7 +91,11 @@ fn frame_numbers(ui: &mut Ui, view: &OverlayView) {
             ),
             (
                 "patches in GPU memory",
-                format!("{:.1} MB", stats.gpu_bytes as f64 / 1e6),
+                format!(
+                    "{:.1} MB of {:.1} MB",
+                    stats.gpu_bytes as f64 / 1e6,
+                    stats.gpu_allocated_bytes as f64 / 1e6
+                ),
             ),
             ("adapter", stats.adapter.clone()),
         ],

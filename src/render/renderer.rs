@@ -89,11 +89,6 @@ impl Renderer {
         Self::new(gpu, meta, mask, surface.format(), setup)
     }
 
-    /// So many patches always fit.
-    pub fn capacity(&self) -> usize {
-        self.ground.capacity()
-    }
-
     /// Writes a patch into GPU memory; false when it does not fit. Ground is drawn over `cells` of
     /// its lattice, or over all.
     pub fn upload(
@@ -116,8 +111,9 @@ impl Renderer {
         self.ground.resident()
     }
 
-    pub fn used_bytes(&self) -> u64 {
-        self.ground.used_bytes()
+    /// Bytes that patches take, and that were allocated for them.
+    pub fn ground_bytes(&self) -> [u64; 2] {
+        self.ground.bytes()
     }
 
     pub fn clock(&mut self) -> &mut GpuClock {

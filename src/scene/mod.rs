@@ -15,14 +15,14 @@ use crate::render::painter::{OverlayShapes, Painter};
 use crate::render::target::{Picture, PictureTarget};
 use crate::render::{FrameView, Gpu, Renderer, WindowSurface};
 use crate::settings::{CpuTimes, Settings, Setup, Stats};
-use crate::stream::plan::PlanLimits;
+use crate::stream::plan::{MOST_PATCHES, PlanLimits};
 use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
 use crate::terrain::lod::{self, Memory, Range, Selection};
 use crate::terrain::mesh::Mesher;
 use crate::terrain::patch_tree::PatchTree;
 use crate::world::water::surface_m;
-use crate::world::{WaterMask, World};
+use crate::world::{PatchKey, WaterMask, World};
 use cull::Drawn;
 use pops::PopMeter;
 use spans::Spans;
@@ -72,6 +72,10 @@ pub struct Scene {
     renderer: Renderer,
     /// What is on the GPU.
     patches: PatchTree,
+    /// How many patches a view may take, since GPU memory was found full; none while it was not.
+    room: Option<usize>,
+    /// Where it was found so: elsewhere other patches have other sizes.
+    eye_at: PatchKey,
     adapter: String,
     /// Bytes uploaded since the last frame was drawn.
     upload_bytes: u64,
@@ -177,6 +181,7 @@ impl Scene {
         self.drawn = drawn;
         let largest_pop_px = (self.pops).next(&self.world.meta.layout, &self.drawn.jumps);
         cpu_ms.cull = spans.lap();
+        let [gpu_bytes, gpu_allocated_bytes] = self.renderer.ground_bytes();
         Stats {
             adapter: self.adapter.clone(),
             patches_selected: self.selection.cut.len() as u64,
@@ -184,7 +189,8 @@ impl Scene {
             patches_resident: self.renderer.resident(),
             patches_missing: self.selection.wants.len() as u64,
             upload_bytes: std::mem::take(&mut self.upload_bytes),
-            gpu_bytes: self.renderer.used_bytes(),
+            gpu_bytes,
+            gpu_allocated_bytes,
             largest_drawn_error_m: self.drawn.errors.metres,
             error_at_eye_m: self.drawn.errors.at_eye_m,
             largest_error_px: self.drawn.errors.pixels,
@@ -296,16 +302,15 @@ impl Scene {
     ) -> Result<Self> {
         let workers = std::thread::available_parallelism()
             .map_or(2, |cores| cores.get().saturating_sub(1).max(1));
-        let limits = PlanLimits {
-            max_patches: renderer.capacity(),
-            ..PlanLimits::default()
-        };
+        let limits = PlanLimits::default();
         let opened = Streamer::open(world.clone(), setup.mesher, workers, limits)
             .and_then(|mut streamer| Ok((streamer.build_roots()?, streamer)));
         let (roots, streamer) = opened.map_err(|error| bad_world(&world, &error.to_string()))?;
         let mut scene = Scene {
             sea_floor: sea_floor(&world, water.as_ref(), &streamer),
             patches: PatchTree::new(world.meta.layout),
+            room: None,
+            eye_at: PatchKey::new(0, 0, 0),
             world,
             water,
             mesher: setup.mesher,
@@ -331,10 +336,18 @@ impl Scene {
     fn select(&mut self, viewpoint: &Viewpoint, settings: &Settings, seconds: f64) -> Vec<Range> {
         let meta = &self.world.meta;
         let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
+        let eye = viewpoint.lod_eye;
+        let eye = [eye.x / meta.spacing_m[0], eye.z / meta.spacing_m[1]];
+        let eye_at = meta
+            .layout
+            .patch_at(meta.layout.stream_levels.saturating_sub(1), eye);
+        if eye_at != self.eye_at {
+            (self.room, self.eye_at) = (None, eye_at);
+        }
         let memory = Memory {
             loaded: &self.patches,
             heights: |key| self.streamer.height_range(key),
-            most: self.renderer.capacity(),
+            most: self.room.unwrap_or(MOST_PATCHES),
         };
         let (exaggeration, selection) = (settings.lod.exaggeration, &mut self.selection);
         lod::select(meta, &ranges, exaggeration, viewpoint, &memory, selection);
@@ -346,17 +359,38 @@ impl Scene {
 
     /// Takes in what came, orders what is missing, drops what nobody needs.
     fn stream(&mut self, gpu: &Gpu, settings: &Settings) {
-        for key in self.streamer.begin_frame(&self.selection.visited) {
+        let old = self.streamer.begin_frame(&self.selection.visited);
+        self.drop_patches(&old);
+        let budget = settings.upload_budget_bytes;
+        for patch in self.streamer.update(&self.selection.wants, budget) {
+            if self.put_somewhere(gpu, &patch) {
+                self.streamer.loaded(patch.key);
+            } else {
+                self.streamer.refused(patch.key);
+                // A little less, so that what comes next has room.
+                let most = self.selection.visited.len() - self.selection.wants.len();
+                self.room = Some(most - most / 16);
+            }
+        }
+    }
+
+    /// Puts a patch into GPU memory, in the place of those visited longest ago where it is full;
+    /// false when all that is there is needed in this frame.
+    fn put_somewhere(&mut self, gpu: &Gpu, patch: &BuiltPatch) -> bool {
+        while !self.put(gpu, patch) {
+            let old = self.streamer.evict();
+            if old.is_empty() {
+                return false;
+            }
+            self.drop_patches(&old);
+        }
+        true
+    }
+
+    fn drop_patches(&mut self, keys: &[PatchKey]) {
+        for &key in keys {
             self.renderer.remove(key);
             self.patches.remove(key);
-        }
-        let budget = settings.upload_budget_bytes;
-        let wants = &self.selection.wants;
-        for patch in self.streamer.update(wants, budget) {
-            // The plan never lets more patches come than the capacity.
-            if self.put(gpu, &patch) {
-                self.streamer.loaded(patch.key);
-            }
         }
     }
 

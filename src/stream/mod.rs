@@ -146,6 +146,17 @@ impl Streamer {
         }
     }
 
+    /// Patches to drop for others that have no room: those visited longest ago, none of them in
+    /// this frame.
+    pub fn evict(&mut self) -> Vec<PatchKey> {
+        self.plan.evict(EVICTED_AT_ONCE)
+    }
+
+    /// The scene has no room for a patch.
+    pub fn refused(&mut self, key: PatchKey) {
+        self.plan.refused(key);
+    }
+
     /// The scene has a patch on the GPU.
     pub fn loaded(&mut self, key: PatchKey) {
         self.plan.loaded(key);
@@ -155,15 +166,8 @@ impl Streamer {
     /// section in memory.
     pub fn ground_height(&self, x: f64, z: f64) -> f64 {
         let layout = &self.world.meta.layout;
-        let sample = [x, z].map(|v| v.max(0.0) as u32);
         let finest = (0..layout.levels).find_map(|level| {
-            let size = layout.patch_size(level);
-            let [nx, nz] = layout.patches(level);
-            let key = PatchKey::new(
-                level,
-                (sample[0] / size).min(nx - 1),
-                (sample[1] / size).min(nz - 1),
-            );
+            let key = layout.patch_at(level, [x, z]);
             self.plan.section(layout.section_of(key))
         });
         finest.map_or(0.0, |section| section.heights.between_samples(x, z))

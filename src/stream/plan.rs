@@ -23,6 +23,9 @@ use std::sync::Arc;
 
 pub type Ticket = u64;
 
+/// More would take a frame's thread longer than a frame; memory is counted in bytes elsewhere.
+pub const MOST_PATCHES: usize = 1 << 14;
+
 const FIRST_PAUSE_S: f64 = 0.25;
 const LONGEST_PAUSE_S: f64 = 30.0;
 /// After so many failures more tries are hardly worth waiting for.
@@ -44,7 +47,7 @@ impl Default for PlanLimits {
     fn default() -> Self {
         PlanLimits {
             max_jobs: 128,
-            max_patches: 3000,
+            max_patches: MOST_PATCHES,
             section_bytes: 512 << 20,
         }
     }
@@ -208,6 +211,11 @@ impl Plan {
                 visited: self.frame,
             };
         }
+    }
+
+    /// There was no room for a patch that was built: it is as if it had never been asked for.
+    pub fn refused(&mut self, key: PatchKey) {
+        self.patches.remove(&key);
     }
 
     /// True when patches must go before others can come.

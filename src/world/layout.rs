@@ -316,6 +316,14 @@ impl Layout {
     }
 
     /// All sections of a level, row by row.
+    /// The patch of a level under a place in samples, or the nearest one.
+    pub fn patch_at(&self, level: u8, [x, z]: [f64; 2]) -> PatchKey {
+        let size = self.patch_size(level) as f64;
+        let [columns, rows] = self.patches(level);
+        let at = |samples: f64, count: u32| ((samples / size).max(0.0) as u32).min(count - 1);
+        PatchKey::new(level, at(x, columns), at(z, rows))
+    }
+
     /// How many sections all levels have.
     pub fn section_count(&self) -> u64 {
         let repository = u64::from(self.levels - self.stream_levels);

@@ -365,10 +365,7 @@ impl<'a> HeightReader<'a> {
         let Some(level) = layout.stream_levels.checked_sub(1) else {
             return Ok(self.repository.between_samples(x, z));
         };
-        let size = layout.patch_size(level) as f64;
-        let [nx, nz] = layout.patches(level);
-        let patch = |samples: f64, count: u32| ((samples / size).max(0.0) as u32).min(count - 1);
-        let key = PatchKey::new(level, patch(x, nx), patch(z, nz));
+        let key = layout.patch_at(level, [x, z]);
         let grid = match &self.last {
             Some((last, grid)) if *last == key => grid.clone(),
             _ => self.world.read_finest(key, &self.repository)?,

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use glam::dvec3;
+use highfell::compile::CompileOptions;
 use highfell::render::Picture;
 use highfell::scene::Scene;
 use highfell::scene::hole_check::HoleCheck;
@@ -11,7 +12,7 @@ use highfell::settings::{Settings, Setup, Stats, View};
 use highfell::terrain::camera::Pose;
 use highfell::terrain::mesh::Mesher;
 
-use crate::common::{built_in_world, gpu};
+use crate::common::{built_in_world, gpu, in_memory, rough_source};
 
 const SIZE: [u32; 2] = [320, 180];
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -222,4 +223,54 @@ fn a_frame_at_rest_writes_nothing_and_is_timed() {
     assert!(stages.iter().all(|&ms| ms > 0.0), "{cpu:?}");
     assert!(stages.iter().sum::<f64>() <= cpu.total, "{cpu:?}");
     assert!(later.gpu_ms["world"] > 0.0, "{:?}", later.gpu_ms);
+}
+
+/// The counters of a scene over rough ground when it has settled.
+fn over_rough_ground(cells: u32, mesher: Mesher, pixel_error: f64) -> Stats {
+    let side = 2305;
+    let options = CompileOptions {
+        patch_cells: cells,
+        ..Default::default()
+    };
+    let world = in_memory(&rough_source(side, side), &options);
+    let setup = Setup {
+        mesher,
+        ..Setup::default()
+    };
+    let mut scene = Scene::for_pictures(gpu(), world, &setup).unwrap();
+    let mut settings = Settings::default();
+    settings.lod.pixel_error = pixel_error;
+    let pose = Pose {
+        eye: dvec3(f64::from(side) * 3.5, 400.0, f64::from(side) * 5.5),
+        yaw_deg: 20.0,
+        pitch_deg: -10.0,
+    };
+    scene
+        .settle(gpu(), &pose, &settings, SIZE, 2 * TIMEOUT)
+        .unwrap();
+    let (_, stats) = scene.picture(gpu(), &pose, &settings, SIZE, 0.0).unwrap();
+    stats
+}
+
+#[test]
+fn memory_is_counted_in_bytes_and_not_in_the_largest_patches() {
+    let stats = over_rough_ground(128, Mesher::Static, 0.05);
+    let resident: u64 = stats.patches_resident.iter().sum();
+    // Of the largest patches there were 168 at most, of whatever size they really are.
+    assert!(resident > 250, "{resident} patches");
+    assert_eq!((stats.finest_level, stats.patches_missing), (0, 0));
+    assert!(stats.gpu_bytes <= stats.gpu_allocated_bytes);
+    assert!(
+        stats.gpu_allocated_bytes < 300 << 20,
+        "{}",
+        stats.gpu_allocated_bytes
+    );
+}
+
+#[test]
+fn what_finds_no_room_is_drawn_coarser_and_nothing_is_missing() {
+    let stats = over_rough_ground(64, Mesher::Grid, 0.002);
+    assert!(stats.finest_level > 0, "more was asked for than fits");
+    assert_eq!((stats.patches_missing, stats.stream.failed), (0, 0));
+    assert!(stats.gpu_allocated_bytes <= 400 << 20);
 }
