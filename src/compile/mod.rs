@@ -152,7 +152,6 @@ pub fn compile_into(
     .map_err(usage)?;
     check_heights(source, &layout)?;
     check_water(source, options)?;
-    check_chunks(options, &layout)?;
     let thresholds = thresholds(source, options, &layout)?;
     let unit = options.metric.unit(source.step_m, source.spacing_m);
     let sea_level = options.sea_level_m.map(|sea| sea / source.step_m);
@@ -215,20 +214,6 @@ fn thresholds(source: &Source, options: &CompileOptions, layout: &Layout) -> Res
     let most = LARGEST_THRESHOLD / growth.powi(layout.coarsest().into());
     Err(Error::Usage(format!(
         "--error {error:?}: the coarsest level's, {growth} times as much a level, would be beyond any ground; expected at most {most:.0e}"
-    )))
-}
-
-/// Readers refuse files of more chunks, so none is compiled for hours to be one.
-fn check_chunks(options: &CompileOptions, layout: &Layout) -> Result<()> {
-    // Meshes, heights, voids that are kept, live thresholds.
-    let kinds = 3 + u64::from(options.live);
-    let chunks = layout.section_count() * kinds;
-    if chunks < u64::from(crate::world::container::MAX_CHUNKS) {
-        return Ok(());
-    }
-    Err(Error::Usage(format!(
-        "up to {chunks} chunks, more than the {} that a world can have; compile it in parts with --crop",
-        crate::world::container::MAX_CHUNKS
     )))
 }
 

@@ -297,7 +297,7 @@ impl Chunks {
             let place = [self.places[share.index], self.sizes[share.index]];
             let bytes = self.input.bytes_at(place[0], place[1])?;
             let bands = self.layout.interleaved();
-            let (values, height) = lerc::decode(bytes, outer, self.chunk, bands)?;
+            let (values, height) = lerc::decode(bytes, outer, self.chunk, bands, self.order)?;
             let size = [self.chunk[0], height];
             return self.with_rows(values, share, share.corner[1], size, area);
         }

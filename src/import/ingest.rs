@@ -202,3 +202,33 @@ impl<'a> Progress<'a> {
         (self.report)(self.done, self.total)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::Grid;
+    use super::*;
+
+    #[test]
+    fn what_was_decoded_is_kept_as_far_as_there_is_memory_and_handed_out_once() {
+        let raster = |side: u32| {
+            let samples = vec![1.0; (side * side) as usize];
+            Raster::from(Grid::plain(side, side, samples, true))
+        };
+        let [a, b, c] = ["a", "b", "c"].map(Path::new);
+        let mut kept = Kept::default();
+        kept.keep(a, raster(4), 40);
+        kept.keep(b, raster(5), 40);
+        kept.keep(
+            c,
+            Raster {
+                in_memory: false,
+                ..raster(2)
+            },
+            40,
+        );
+        assert!(kept.take(b).is_none(), "41 samples");
+        assert!(kept.take(c).is_none(), "an open file");
+        assert_eq!(kept.take(a).map(|raster| raster.head.width), Some(4));
+        assert!(kept.take(a).is_none());
+    }
+}

@@ -367,4 +367,49 @@ mod tests {
         let message = read_bytes(&bytes).unwrap_err().to_string();
         assert!(message.contains("2 x 2"), "{message}");
     }
+
+    /// A PNG of one row of data of any depth and kind of colour: all zeros.
+    fn stored_as(bits: u8, colour: u8) -> Vec<u8> {
+        let chunk = |name: &[u8], data: &[u8]| {
+            let body = [name, data].concat();
+            let crc = fixtures::crc32(&body);
+            [
+                &(data.len() as u32).to_be_bytes()[..],
+                &body,
+                &crc.to_be_bytes(),
+            ]
+            .concat()
+        };
+        let header = [&[0, 0, 0, 4, 0, 0, 0, 4][..], &[bits, colour, 0, 0, 0]].concat();
+        let mut rows = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+        std::io::Write::write_all(&mut rows, &[0; 4 * 9]).unwrap();
+        let palette = chunk(b"PLTE", &[0; 6]);
+        [
+            b"\x89PNG\r\n\x1a\n".to_vec(),
+            chunk(b"IHDR", &header),
+            if colour == 3 { palette } else { Vec::new() },
+            chunk(b"IDAT", &rows.finish().unwrap()),
+            chunk(b"IEND", &[]),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn palettes_and_few_bits_are_refused_by_name() {
+        for (bits, colour, what) in [
+            (8, 3, "palette"),
+            (4, 3, "palette"),
+            (1, 0, "1 bits"),
+            (2, 0, "2 bits"),
+            (4, 0, "4 bits"),
+        ] {
+            let message = read_bytes(&stored_as(bits, colour))
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains(what), "{bits} {colour}: {message}");
+        }
+        // The same bytes with whole samples are no error of that kind.
+        let whole = read_bytes(&stored_as(8, 0)).map(|grid| grid.samples);
+        assert_eq!(whole.unwrap(), [0.0; 16]);
+    }
 }

@@ -129,6 +129,7 @@ pub struct WorldWriter {
     spool: Box<dyn Spool>,
     /// Chunks with where their bytes lie in the spool.
     chunks: Mutex<Vec<Entry>>,
+    most_chunks: u32,
 }
 
 impl WorldWriter {
@@ -137,6 +138,7 @@ impl WorldWriter {
         WorldWriter {
             spool,
             chunks: Mutex::default(),
+            most_chunks: MAX_CHUNKS,
         }
     }
 
@@ -148,9 +150,10 @@ impl WorldWriter {
             ..chunk.entry
         };
         let mut chunks = self.chunks.lock().expect("no holder of the lock panics");
-        if chunks.len() >= MAX_CHUNKS as usize {
+        if chunks.len() >= self.most_chunks as usize {
             return Err(FormatError(format!(
-                "more chunks than the {MAX_CHUNKS} that readers take"
+                "more chunks than the {} that readers take",
+                self.most_chunks
             )));
         }
         chunks.push(entry);
@@ -396,6 +399,17 @@ mod tests {
             entries[0].stored_bytes < 100,
             "the first one was compressed"
         );
+    }
+
+    #[test]
+    fn no_more_chunks_are_written_than_are_read() {
+        let mut writer = WorldWriter::new(Box::new(MemorySpool::default()));
+        assert_eq!(writer.most_chunks, MAX_CHUNKS);
+        writer.most_chunks = 2;
+        let chunk = |level| pack(id(ChunkKind::Normals, level), Coding::Raw, vec![1]).unwrap();
+        assert!(writer.add(chunk(0)).is_ok() && writer.add(chunk(1)).is_ok());
+        let message = writer.add(chunk(2)).unwrap_err().to_string();
+        assert!(message.contains("the 2 that readers take"), "{message}");
     }
 
     #[test]
