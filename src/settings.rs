@@ -109,6 +109,8 @@ impl Default for Settings {
 pub struct StreamStats {
     pub sections_in_memory: usize,
     pub section_bytes: usize,
+    /// Bytes of patches that were built and wait to be uploaded.
+    pub waiting_bytes: usize,
     pub jobs_in_flight: usize,
     /// Sections and patches that failed and wait for another try.
     pub failed: usize,

@@ -363,9 +363,7 @@ impl Scene {
         self.drop_patches(&old);
         let budget = settings.upload_budget_bytes;
         for patch in self.streamer.update(&self.selection.wants, budget) {
-            if self.put_somewhere(gpu, &patch) {
-                self.streamer.loaded(patch.key);
-            } else {
+            if !self.put_somewhere(gpu, &patch) {
                 self.streamer.refused(patch.key);
                 // A little less, so that what comes next has room.
                 let most = self.selection.visited.len() - self.selection.wants.len();

@@ -4,6 +4,7 @@
 //! the GPU: what is built is handed out as bytes, and the scene says what became of it.
 
 pub mod plan;
+pub mod slots;
 pub mod workers;
 
 use crate::settings::StreamStats;
@@ -12,8 +13,7 @@ use crate::terrain::mesh::{Mesher, PatchMesh};
 use crate::terrain::normals::Texel;
 use crate::terrain::patch_tree::PatchFacts;
 use crate::world::{Coverage, FormatError, PatchKey, SectionKey, World};
-use plan::{Event, Plan, PlanLimits};
-use std::collections::VecDeque;
+use plan::{Plan, PlanLimits};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workers::{Builder, Workers};
@@ -50,7 +50,6 @@ pub struct Streamer {
     plan: Plan,
     workers: Workers,
     /// Built and not handed out yet, oldest first.
-    ready: VecDeque<BuiltPatch>,
     frame: u64,
     born: Instant,
 }
@@ -73,7 +72,6 @@ impl Streamer {
             mesher,
             plan,
             workers,
-            ready: VecDeque::new(),
             frame: 0,
             born: Instant::now(),
         })
@@ -118,30 +116,27 @@ impl Streamer {
     pub fn update(&mut self, wants: &[Want], budget_bytes: usize) -> Vec<BuiltPatch> {
         let now_s = self.born.elapsed().as_secs_f64();
         for done in self.workers.finished() {
-            match self.plan.arrive(done, now_s) {
-                Some(Event::Built(patch)) => self.ready.push_back(patch),
-                Some(Event::FirstFailure(text)) => {
-                    log::warn!("{}: {text}; it will be tried again", self.world.name);
-                }
-                None => {}
+            if let Some(failure) = self.plan.arrive(done, now_s) {
+                log::warn!("{}: {failure}; it will be tried again", self.world.name);
             }
         }
         for job in self.plan.next_jobs(wants, now_s) {
             self.workers.order(job);
         }
-        self.take_ready(budget_bytes)
+        self.plan.take_ready(wants, budget_bytes)
     }
 
     /// Why nothing more will come: all that is wanted has failed so often that it is hardly worth
     /// another wait. To be asked after [`Streamer::update`].
     pub fn stuck(&self) -> Option<&str> {
-        let waiting = self.plan.stats().jobs_in_flight > 0 || !self.ready.is_empty();
+        let stats = self.plan.stats();
+        let waiting = stats.jobs_in_flight > 0 || stats.waiting_bytes > 0;
         self.plan.lasting_failure().filter(|_| !waiting)
     }
 
     /// Waits until a worker has finished something, but no longer than `timeout`.
     pub fn wait(&mut self, timeout: Duration) {
-        if self.ready.is_empty() {
+        if self.plan.stats().waiting_bytes == 0 {
             self.workers.wait(timeout);
         }
     }
@@ -155,11 +150,6 @@ impl Streamer {
     /// The scene has no room for a patch.
     pub fn refused(&mut self, key: PatchKey) {
         self.plan.refused(key);
-    }
-
-    /// The scene has a patch on the GPU.
-    pub fn loaded(&mut self, key: PatchKey) {
-        self.plan.loaded(key);
     }
 
     /// The height of the ground in height steps at a position in samples, from the finest
@@ -182,17 +172,5 @@ impl Streamer {
 
     pub fn stats(&self) -> StreamStats {
         self.plan.stats()
-    }
-
-    fn take_ready(&mut self, budget_bytes: usize) -> Vec<BuiltPatch> {
-        let (mut taken, mut bytes) = (Vec::new(), 0);
-        while let Some(patch) = self.ready.front() {
-            bytes += patch.bytes();
-            if bytes > budget_bytes && !taken.is_empty() {
-                break;
-            }
-            taken.extend(self.ready.pop_front());
-        }
-        taken
     }
 }

@@ -1,37 +1,23 @@
-//! What to read, build and drop next: pure decisions, tested without a thread.
+//! What to read, build, upload and drop next: pure decisions, tested without a thread.
 //!
-//! Every stream patch has one state per level (a *section*): unprepared, preparing, prepared, or
-//! failed; every patch of a prepared section is unloaded, loading, loaded or failed. A section
-//! needs the heights of the coarser one under it, so what is ordered for a want is the coarsest
-//! link that is missing. Every job has a ticket; an arrival whose ticket is not the one that its
-//! section or patch waits for is dropped. What fails waits, twice as long each time, and is
-//! forgotten when nobody wants it any more.
+//! Every stream patch has one state per level (a *section*), and every patch of a prepared section
+//! one of its own; both are kept in [`Slots`]. A section needs the heights of the coarser one under
+//! it, so what is ordered for a want is the coarsest link that is missing. A patch that was built
+//! waits, and counts as memory, until it is handed out, the most urgent one first.
 //!
 //! Invariants: at most `max_jobs` tickets are open; at most `max_patches` patches are loading or
 //! loaded; the global repository is never dropped; a patch that was touched in the current frame
 //! is never evicted.
 
-mod sections;
-
 use super::BuiltPatch;
+use super::slots::{Arrival, Slots, Ticket};
 use crate::settings::StreamStats;
 use crate::terrain::lod::Want;
 use crate::world::{FormatError, HeightGrid, Layout, PatchKey, Section, SectionKey};
-use rustc_hash::FxHashMap;
-use sections::{SectionState, Sections};
 use std::sync::Arc;
-
-pub type Ticket = u64;
 
 /// More would take a frame's thread longer than a frame; memory is counted in bytes elsewhere.
 pub const MOST_PATCHES: usize = 1 << 14;
-
-const FIRST_PAUSE_S: f64 = 0.25;
-const LONGEST_PAUSE_S: f64 = 30.0;
-/// After so many failures more tries are hardly worth waiting for.
-const LASTING_TRIES: u32 = 3;
-/// A failure that nobody tries again for so long after its pause is forgotten.
-const FORGET_AFTER_S: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLimits {
@@ -39,8 +25,8 @@ pub struct PlanLimits {
     pub max_jobs: usize,
     /// Most patches loaded or loading.
     pub max_patches: usize,
-    /// Bytes of sections kept in memory besides the global repository.
-    pub section_bytes: usize,
+    /// Bytes of sections and of built patches kept in memory, besides the global repository.
+    pub bytes: usize,
 }
 
 impl Default for PlanLimits {
@@ -48,7 +34,7 @@ impl Default for PlanLimits {
         PlanLimits {
             max_jobs: 128,
             max_patches: MOST_PATCHES,
-            section_bytes: 512 << 20,
+            bytes: 512 << 20,
         }
     }
 }
@@ -84,40 +70,20 @@ pub enum Done {
     },
 }
 
-/// What the streamer must know of an arrival.
+/// A patch that was built.
 #[derive(Debug)]
-pub enum Event {
-    Built(BuiltPatch),
-    /// Said once for each section and patch.
-    FirstFailure(String),
-}
-
-/// Something a worker is on; `tries` failed before.
-#[derive(Debug)]
-struct Pending {
-    ticket: Ticket,
-    tries: u32,
-}
-
-#[derive(Debug)]
-struct Pause {
-    tries: u32,
-    until_s: f64,
-    why: String,
-}
-
-#[derive(Debug)]
-enum PatchState {
-    Loading(Pending),
-    Loaded { visited: u64 },
-    Failed(Pause),
+enum Patch {
+    /// Waits to be uploaded.
+    Ready(Box<BuiltPatch>),
+    /// The scene has it.
+    Loaded,
 }
 
 pub struct Plan {
     layout: Layout,
     limits: PlanLimits,
-    sections: Sections,
-    patches: FxHashMap<PatchKey, PatchState>,
+    sections: Slots<SectionKey, Arc<Section>>,
+    patches: Slots<PatchKey, Patch>,
     last_ticket: Ticket,
     open_tickets: usize,
     frame: u64,
@@ -128,8 +94,8 @@ impl Plan {
         Plan {
             layout,
             limits,
-            sections: Sections::default(),
-            patches: FxHashMap::default(),
+            sections: Slots::default(),
+            patches: Slots::default(),
             last_ticket: 0,
             open_tickets: 0,
             frame: 0,
@@ -138,44 +104,42 @@ impl Plan {
 
     /// Takes a section of the global repository.
     pub fn keep_forever(&mut self, section: Arc<Section>) {
-        self.sections.keep_forever(section);
+        let bytes = section.bytes;
+        self.sections.pin(section.key, section, bytes);
     }
 
     pub fn section(&self, key: SectionKey) -> Option<&Arc<Section>> {
-        match self.sections.get(key) {
-            Some(SectionState::Prepared { section, .. }) => Some(section),
-            _ => None,
-        }
+        self.sections.get(key)
     }
 
     pub fn is_loaded(&self, key: PatchKey) -> bool {
-        matches!(self.patches.get(&key), Some(PatchState::Loaded { .. }))
+        matches!(self.patches.get(key), Some(Patch::Loaded))
     }
 
     /// A coarsest patch, loaded before the first frame and kept.
     pub fn assume_loaded(&mut self, key: PatchKey) {
-        self.patches
-            .insert(key, PatchState::Loaded { visited: u64::MAX });
+        self.patches.pin(key, Patch::Loaded, 0);
     }
 
     /// Notes what this frame's selection visited.
     pub fn touch(&mut self, keys: &[PatchKey], frame: u64) {
         self.frame = frame;
         for key in keys {
-            if let Some(PatchState::Loaded { visited }) = self.patches.get_mut(key) {
-                *visited = frame.max(*visited);
-            }
+            self.patches.touch(*key, frame);
             self.sections.touch(self.layout.section_of(*key), frame);
         }
     }
 
     /// Orders what the wants need, in their order, as far as jobs and room allow.
     pub fn next_jobs(&mut self, wants: &[Want], now_s: f64) -> Vec<Job> {
-        self.forget_failures(now_s);
-        self.sections
-            .drop_old(self.limits.section_bytes, self.frame);
+        self.sections.forget_failures(now_s);
+        self.patches.forget_failures(now_s);
+        self.shrink();
         let mut jobs = Vec::new();
-        let mut room = self.limits.max_patches.saturating_sub(self.occupied());
+        let mut room = self
+            .limits
+            .max_patches
+            .saturating_sub(self.patches.occupied());
         for want in wants {
             if self.open_tickets >= self.limits.max_jobs {
                 break;
@@ -187,111 +151,125 @@ impl Plan {
         jobs
     }
 
-    /// Takes what a worker finished; late arrivals are dropped.
-    pub fn arrive(&mut self, done: Done, now_s: f64) -> Option<Event> {
+    /// Takes what a worker finished; late arrivals are dropped. What failed for the first time is
+    /// told.
+    pub fn arrive(&mut self, done: Done, now_s: f64) -> Option<String> {
         self.open_tickets -= 1;
-        match done {
+        let (arrival, why) = match done {
             Done::Prepared {
                 ticket,
                 key,
                 result,
-            } => self.arrive_section(ticket, key, result, now_s),
+            } => {
+                let result = result.map_err(|error| error.to_string());
+                let why = result.as_ref().err().cloned();
+                let result = result.map(|section| {
+                    let bytes = section.bytes;
+                    (Arc::new(section), bytes)
+                });
+                (
+                    self.sections.arrive(key, ticket, result, self.frame, now_s),
+                    why,
+                )
+            }
             Done::Built {
                 ticket,
                 key,
                 result,
-            } => self.arrive_patch(ticket, key, result, now_s),
-        }
+            } => {
+                let result = result.map_err(|error| format!("patch {key}: {error}"));
+                let why = result.as_ref().err().cloned();
+                let result = result.map(|patch| {
+                    let bytes = patch.bytes();
+                    (Patch::Ready(Box::new(patch)), bytes)
+                });
+                (
+                    self.patches.arrive(key, ticket, result, self.frame, now_s),
+                    why,
+                )
+            }
+        };
+        why.filter(|_| arrival == Arrival::Failed(true))
     }
 
-    /// The scene has the patch on the GPU.
-    pub fn loaded(&mut self, key: PatchKey) {
-        if let Some(state) = self.patches.get_mut(&key) {
-            *state = PatchState::Loaded {
-                visited: self.frame,
+    /// Hands out patches that were built, the most urgent first, up to so many bytes (one at least).
+    pub fn take_ready(&mut self, wants: &[Want], budget_bytes: usize) -> Vec<BuiltPatch> {
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        for want in wants {
+            let Some(Patch::Ready(patch)) = self.patches.get(want.key) else {
+                continue;
             };
+            bytes += patch.bytes();
+            if bytes > budget_bytes && !taken.is_empty() {
+                break;
+            }
+            let patch = self.patches.get_mut(want.key);
+            if let Some(Patch::Ready(patch)) = patch.map(|p| std::mem::replace(p, Patch::Loaded)) {
+                self.patches.resize(want.key, 0);
+                taken.push(*patch);
+            }
         }
+        taken
     }
 
-    /// There was no room for a patch that was built: it is as if it had never been asked for.
+    /// There was no room for a patch that was handed out: it is as if it had never been asked for.
     pub fn refused(&mut self, key: PatchKey) {
-        self.patches.remove(&key);
+        self.patches.release(key);
     }
 
     /// True when patches must go before others can come.
     pub fn is_full(&self) -> bool {
-        self.occupied() >= self.limits.max_patches
+        self.patches.occupied() >= self.limits.max_patches
     }
 
-    /// Patches to drop so that `count` more fit: least recently touched first.
+    /// Patches to drop so that `count` more fit: least recently touched first; of those left at the
+    /// same time the finest, since their ancestors can stand in.
     pub fn evict(&mut self, count: usize) -> Vec<PatchKey> {
-        let mut old: Vec<(u64, PatchKey)> = self
-            .patches
-            .iter()
-            .filter_map(|(&key, state)| match state {
-                PatchState::Loaded { visited } if *visited < self.frame => Some((*visited, key)),
-                _ => None,
-            })
-            .collect();
-        // Of patches left at the same time the finest go first: their ancestors can stand in.
-        old.sort_by_key(|&(visited, key)| (visited, key.level, key.x, key.z));
+        let mut old = self.patches.oldest(self.frame);
         old.truncate(count);
-        let old: Vec<PatchKey> = old.into_iter().map(|(_, key)| key).collect();
-        self.patches.retain(|key, _| !old.contains(key));
+        for key in &old {
+            self.patches.release(*key);
+        }
         old
     }
 
     /// Why something failed again and again, of what is still tried.
     pub fn lasting_failure(&self) -> Option<&str> {
-        let sections = self.sections.values().filter_map(|state| match state {
-            SectionState::Failed(pause) => Some(pause),
-            _ => None,
-        });
-        let patches = self.patches.values().filter_map(|state| match state {
-            PatchState::Failed(pause) => Some(pause),
-            _ => None,
-        });
-        let mut lasting = sections
-            .chain(patches)
-            .filter(|pause| pause.tries >= LASTING_TRIES);
-        lasting.next().map(|pause| pause.why.as_str())
+        let patches = self.patches.lasting_failure();
+        self.sections.lasting_failure().or(patches)
     }
 
     pub fn stats(&self) -> StreamStats {
-        let prepared = self
-            .sections
-            .values()
-            .filter(|state| matches!(state, SectionState::Prepared { .. }));
-        let failed_sections = self
-            .sections
-            .values()
-            .filter(|state| matches!(state, SectionState::Failed(_)));
-        let failed_patches = self
-            .patches
-            .values()
-            .filter(|state| matches!(state, PatchState::Failed(_)));
         StreamStats {
-            sections_in_memory: prepared.count(),
+            sections_in_memory: self.sections.here().count(),
             section_bytes: self.sections.bytes(),
+            waiting_bytes: self.patches.bytes(),
             jobs_in_flight: self.open_tickets,
-            failed: failed_sections.count() + failed_patches.count(),
+            failed: self.sections.failed() + self.patches.failed(),
         }
     }
 
-    /// Patches that have or will have their place.
-    fn occupied(&self) -> usize {
-        let has_place = |state: &&PatchState| !matches!(state, PatchState::Failed(_));
-        self.patches.values().filter(has_place).count()
+    /// Gives up what nobody visited for longest: built patches that nobody came for, then sections.
+    fn shrink(&mut self) {
+        let most = self.limits.bytes;
+        let sections = self.sections.loose_bytes();
+        if self.patches.loose_bytes() > most.saturating_sub(sections) {
+            let frame = self.frame;
+            for key in self.patches.oldest(frame) {
+                if matches!(self.patches.get(key), Some(Patch::Ready(_))) {
+                    self.patches.release(key);
+                }
+            }
+        }
+        let rest = most.saturating_sub(self.patches.loose_bytes());
+        self.sections.shrink(rest, self.frame);
     }
 
     /// The next job on the way to a loaded patch, if none is under way.
     fn job_for(&mut self, key: PatchKey, has_room: bool, now_s: f64) -> Option<Job> {
-        let tries = match self.patches.get(&key) {
-            Some(PatchState::Loading(_) | PatchState::Loaded { .. }) => return None,
-            Some(PatchState::Failed(pause)) if now_s < pause.until_s => return None,
-            Some(PatchState::Failed(pause)) => pause.tries,
-            None => 0,
-        };
+        if !self.patches.may_ask(key, now_s) {
+            return None;
+        }
         let own = self.layout.section_of(key);
         if let Some(missing) = self.missing_link(own) {
             return self.prepare(missing, now_s);
@@ -303,8 +281,7 @@ impl Plan {
         let parent = self.layout.coarser_section(own);
         let parent = parent.and_then(|parent| self.section(parent)).cloned();
         let ticket = self.new_ticket();
-        let state = PatchState::Loading(Pending { ticket, tries });
-        self.patches.insert(key, state);
+        self.patches.ask(key, ticket);
         Some(Job::Build {
             ticket,
             key,
@@ -329,19 +306,15 @@ impl Plan {
     }
 
     fn prepare(&mut self, key: SectionKey, now_s: f64) -> Option<Job> {
-        let tries = match self.sections.get(key) {
-            Some(SectionState::Preparing(_)) => return None,
-            Some(SectionState::Failed(pause)) if now_s < pause.until_s => return None,
-            Some(SectionState::Failed(pause)) => pause.tries,
-            _ => 0,
-        };
+        if !self.sections.may_ask(key, now_s) {
+            return None;
+        }
         let coarser = self.layout.coarser_section(key);
         let coarser = coarser
             .and_then(|key| self.section(key))
             .map(|section| section.heights.clone());
         let ticket = self.new_ticket();
-        let state = SectionState::Preparing(Pending { ticket, tries });
-        self.sections.set(key, state);
+        self.sections.ask(key, ticket);
         Some(Job::Prepare {
             ticket,
             key,
@@ -353,73 +326,6 @@ impl Plan {
         self.open_tickets += 1;
         self.last_ticket += 1;
         self.last_ticket
-    }
-
-    fn arrive_section(
-        &mut self,
-        ticket: Ticket,
-        key: SectionKey,
-        result: Result<Section, FormatError>,
-        now_s: f64,
-    ) -> Option<Event> {
-        let tries = match self.sections.get(key) {
-            Some(SectionState::Preparing(pending)) if pending.ticket == ticket => pending.tries,
-            _ => return None,
-        };
-        let (state, event) = match result {
-            Ok(section) => {
-                let section = Arc::new(section);
-                let visited = self.frame;
-                (SectionState::Prepared { section, visited }, None)
-            }
-            Err(error) => {
-                let why = error.to_string();
-                let event = (tries == 0).then(|| Event::FirstFailure(why.clone()));
-                (SectionState::Failed(next_pause(tries, now_s, why)), event)
-            }
-        };
-        self.sections.set(key, state);
-        event
-    }
-
-    fn arrive_patch(
-        &mut self,
-        ticket: Ticket,
-        key: PatchKey,
-        result: Result<BuiltPatch, FormatError>,
-        now_s: f64,
-    ) -> Option<Event> {
-        let tries = match self.patches.get(&key) {
-            Some(PatchState::Loading(pending)) if pending.ticket == ticket => pending.tries,
-            _ => return None,
-        };
-        match result {
-            Ok(patch) => Some(Event::Built(patch)),
-            Err(error) => {
-                let why = format!("patch {key}: {error}");
-                let event = (tries == 0).then(|| Event::FirstFailure(why.clone()));
-                let state = PatchState::Failed(next_pause(tries, now_s, why));
-                self.patches.insert(key, state);
-                event
-            }
-        }
-    }
-
-    fn forget_failures(&mut self, now_s: f64) {
-        let waits = |pause: &Pause| now_s < pause.until_s + FORGET_AFTER_S;
-        self.patches
-            .retain(|_, state| !matches!(state, PatchState::Failed(pause) if !waits(pause)));
-        self.sections.forget_failures(waits);
-    }
-}
-
-/// The pause after one more failure.
-fn next_pause(tries: u32, now_s: f64, why: String) -> Pause {
-    let pause_s = (FIRST_PAUSE_S * 2f64.powi(tries as i32)).min(LONGEST_PAUSE_S);
-    Pause {
-        tries: tries.saturating_add(1),
-        until_s: now_s + pause_s,
-        why,
     }
 }
 

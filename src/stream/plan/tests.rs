@@ -113,9 +113,8 @@ fn what_a_patch_needs_is_read_coarse_first_and_once() {
                 assert!(coarser.is_some(), "{key:?} without the heights above it");
                 prepared.push(key.level);
             }
-            if let Some(Event::Built(patch)) = plan.arrive(work(job, false), frame as f64) {
-                plan.loaded(patch.key);
-            }
+            assert_eq!(plan.arrive(work(job, false), frame as f64), None);
+            plan.take_ready(&wants, 1);
         }
     }
     assert_eq!(prepared, [2, 1, 0]);
@@ -146,17 +145,6 @@ fn what_fails_is_said_once_and_tried_again_after_growing_pauses() {
 }
 
 #[test]
-fn a_failure_that_nobody_wants_any_more_is_forgotten() {
-    let mut plan = plan(PlanLimits::default());
-    for job in plan.next_jobs(&[want(PatchKey::new(3, 1, 1))], 0.0) {
-        plan.arrive(work(job, true), 0.0);
-    }
-    assert_eq!(plan.stats().failed, 1);
-    plan.next_jobs(&[], FIRST_PAUSE_S + FORGET_AFTER_S + 0.1);
-    assert_eq!(plan.stats().failed, 0);
-}
-
-#[test]
 fn an_arrival_that_nobody_waits_for_is_dropped() {
     let mut plan = plan(PlanLimits::default());
     let key = PatchKey::new(3, 1, 1);
@@ -165,10 +153,11 @@ fn an_arrival_that_nobody_waits_for_is_dropped() {
         panic!("its sections are in the repository: {jobs:?}")
     };
     // The patch is forgotten while a worker is on it.
-    plan.patches.remove(&key);
+    plan.refused(key);
     for job in jobs {
-        assert!(plan.arrive(work(job, false), 0.0).is_none());
+        plan.arrive(work(job, false), 0.0);
     }
+    assert!(plan.take_ready(&[want(key)], 1).is_empty());
     assert!(!plan.is_loaded(key));
 }
 
@@ -177,7 +166,7 @@ proptest! {
     /// just visited and the repository stay.
     #[test]
     fn the_plan_keeps_its_promises(seeds in prop::collection::vec((0u32..8, 0u32..8, 0u8..4, 0u8..10), 1..120)) {
-        let limits = PlanLimits { max_jobs: 5, max_patches: 12, section_bytes: 20_000 };
+        let limits = PlanLimits { max_jobs: 5, max_patches: 12, bytes: 20_000 };
         let mut plan = plan(limits);
         let mut at_work: Vec<Job> = Vec::new();
         for (frame, &(x, z, level, luck)) in (1u64..).zip(&seeds) {
@@ -193,13 +182,12 @@ proptest! {
             let stats = plan.stats();
             prop_assert_eq!(stats.jobs_in_flight, at_work.len());
             prop_assert!(stats.jobs_in_flight <= limits.max_jobs);
-            prop_assert!(plan.occupied() <= limits.max_patches);
+            prop_assert!(plan.patches.occupied() <= limits.max_patches);
             // Some workers are slow, some fail.
             let answered = if luck < 3 { 0 } else { at_work.len().min(luck as usize) };
             for job in at_work.drain(..answered).collect::<Vec<_>>() {
-                if let Some(Event::Built(patch)) = plan.arrive(work(job, luck == 9), now_s) {
-                    plan.loaded(patch.key);
-                }
+                plan.arrive(work(job, luck == 9), now_s);
+                plan.take_ready(&wants, 1);
             }
             let repository = SectionKey { level: layout().coarsest(), x: 0, z: 0 };
             prop_assert!(plan.section(repository).is_some());
@@ -212,8 +200,8 @@ proptest! {
 
     /// Long flights far and wide, with little memory and sections of all sizes.
     #[test]
-    fn the_running_total_of_bytes_is_their_sum(seeds in prop::collection::vec((0u32..32, 0u32..32, 0u8..4, 0u8..10), 100..400)) {
-        let limits = PlanLimits { max_jobs: 8, max_patches: 30, section_bytes: 300 };
+    fn sections_are_dropped_and_their_bytes_with_them(seeds in prop::collection::vec((0u32..32, 0u32..32, 0u8..4, 0u8..10), 100..400)) {
+        let limits = PlanLimits { max_jobs: 8, max_patches: 30, bytes: 300 };
         let mut plan = plan(limits);
         let mut at_work: Vec<Job> = Vec::new();
         let mut most = 0;
@@ -230,15 +218,48 @@ proptest! {
                 if let Done::Prepared { key, result: Ok(section), .. } = &mut done {
                     section.bytes = (key.x * 7 + key.z * 13 + 1) as usize;
                 }
-                if let Some(Event::Built(patch)) = plan.arrive(done, now_s) {
-                    plan.loaded(patch.key);
-                }
+                plan.arrive(done, now_s);
+                plan.take_ready(&[want(key)], 1);
             }
-            let totals = plan.sections.totals();
-            prop_assert_eq!(totals, plan.sections.sums());
-            prop_assert_eq!(plan.stats().section_bytes, totals[0]);
-            most = most.max(totals[1]);
+            let sum: usize = plan.sections.here().map(|(_, section)| section.bytes).sum();
+            prop_assert_eq!(plan.stats().section_bytes, sum);
+            most = most.max(plan.sections.loose_bytes());
         }
-        prop_assert!(most > limits.section_bytes, "nothing had to be dropped");
+        prop_assert!(most > limits.bytes, "nothing had to be dropped");
     }
+}
+
+#[test]
+fn what_waits_is_handed_out_by_urgency_and_counts_as_memory() {
+    let mut plan = plan(PlanLimits {
+        bytes: 1,
+        ..PlanLimits::default()
+    });
+    let keys = [0, 1, 2].map(|x| PatchKey::new(3, x, 0));
+    let wants = keys.map(want);
+    for job in plan.next_jobs(&wants, 0.0) {
+        let mut done = work(job, false);
+        if let Done::Built {
+            result: Ok(patch), ..
+        } = &mut done
+        {
+            patch.normals = vec![Default::default(); 100];
+        }
+        plan.arrive(done, 0.0);
+    }
+    let patch_bytes = plan.stats().waiting_bytes / 3;
+    assert!(patch_bytes >= 800);
+    // After a jump others are urgent: the last one that was asked for goes first.
+    let taken = plan.take_ready(&[wants[2], wants[0]], patch_bytes);
+    assert_eq!(
+        taken.iter().map(|patch| patch.key).collect::<Vec<_>>(),
+        [keys[2]]
+    );
+    assert!(plan.is_loaded(keys[2]));
+    assert_eq!(plan.stats().waiting_bytes, 2 * patch_bytes);
+    // What nobody came for goes when memory is short; what was just visited stays.
+    plan.touch(&[keys[0]], 1);
+    plan.next_jobs(&[], 0.0);
+    assert_eq!(plan.stats().waiting_bytes, patch_bytes);
+    assert_eq!(plan.take_ready(&wants, 1).len(), 1);
 }
