@@ -3,10 +3,10 @@
 //! The overlay edits `Settings` and shows `Stats`; command-line flags fill the same struct, and
 //! scripts read the same counters.
 
+use crate::terrain::camera::{HeldCamera, Pose, Viewpoint, Views};
 use crate::terrain::lod::{LodSettings, Range};
 use crate::terrain::mesh::Mesher;
 use crate::world::PatchKey;
-use glam::DVec3;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -70,8 +70,8 @@ pub struct Settings {
     pub sun_height_deg: f64,
     /// Metres over which the air thickens.
     pub fog_m: f64,
-    /// Levels are chosen from here, in metres of the world, instead of from the camera.
-    pub lod_eye: Option<DVec3>,
+    /// What is drawn, and how fine, is chosen from here instead of from the camera.
+    pub lod_camera: Option<HeldCamera>,
     /// Vertices move to the next level's shape before it takes their place.
     pub morph: bool,
     pub water: bool,
@@ -84,6 +84,19 @@ pub struct Settings {
     pub hidden_patch: Option<PatchKey>,
 }
 
+impl Settings {
+    /// From where a picture of so many pixels is looked at, and its content chosen.
+    pub fn views(&self, pose: &Pose, size: [u32; 2]) -> Views {
+        let draw = Viewpoint::new(pose, self.fov_deg, size);
+        let held = self.lod_camera.as_ref();
+        Views {
+            draw,
+            lod: held.map_or(draw, |held| Viewpoint::new(&held.pose, self.fov_deg, size)),
+            lod_culls: held.is_some_and(|held| held.culls),
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -93,7 +106,7 @@ impl Default for Settings {
             sun_azimuth_deg: 300.0,
             sun_height_deg: 38.0,
             fog_m: 60_000.0,
-            lod_eye: None,
+            lod_camera: None,
             morph: true,
             water: true,
             skirts: true,

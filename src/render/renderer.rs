@@ -9,7 +9,7 @@ use super::sky::Sky;
 use super::target::{Attachments, PICTURE_FORMAT, PictureTarget, TargetFormat};
 use super::water::{self, Water};
 use crate::settings::{Settings, Setup, View};
-use crate::terrain::camera::Viewpoint;
+use crate::terrain::camera::Views;
 use crate::terrain::mesh::PatchMesh;
 use crate::terrain::normals::Texel;
 use crate::world::{Coverage, Meta, PatchKey, WaterMask};
@@ -53,7 +53,7 @@ pub struct FrameView<'a> {
     pub meta: &'a Meta,
     /// The lowest ground under the sea, in height steps.
     pub sea_floor: f64,
-    pub viewpoint: &'a Viewpoint,
+    pub views: &'a Views,
     pub settings: &'a Settings,
     pub draws: &'a [DrawPatch],
     pub seconds: f64,
@@ -328,10 +328,11 @@ fn height_unit_m(meta: &Meta, exaggeration: f64) -> f64 {
 fn globals(frame: &FrameView, water_square: u32) -> Globals {
     let FrameView {
         meta,
-        viewpoint,
+        views,
         settings,
         ..
     } = *frame;
+    let viewpoint = &views.draw;
     let exaggeration = settings.lod.exaggeration;
     let (eye_cell, eye_units, eye_rest) = split_eye(meta, exaggeration, viewpoint.eye);
     let [azimuth, height] =
@@ -372,6 +373,6 @@ fn globals(frame: &FrameView, water_square: u32) -> Globals {
         ground_high_m: (meta.height_range[1] as f64 * step_m) as f32,
         water_square: water_square as f32,
         pixel_rad: (1.0 / viewpoint.pixels_per_radian) as f32,
-        lod_eye: ray(viewpoint.lod_eye - viewpoint.eye),
+        lod_eye: ray(views.lod.eye - viewpoint.eye),
     }
 }

@@ -5,7 +5,7 @@ use super::pops::Jump;
 use super::{FADE_S, Scene};
 use crate::render::{Cut, DrawPatch, split_eye};
 use crate::settings::Settings;
-use crate::terrain::camera::{Bounds, Viewpoint};
+use crate::terrain::camera::{Bounds, Views};
 use crate::terrain::lod::{Range, Selected, Selection};
 use crate::terrain::patch_tree::{PatchFacts, PatchTree, Side};
 use crate::world::{Layout, PatchKey};
@@ -60,7 +60,7 @@ impl Drawn {
 /// Leaves out what is not in view; what is drawn goes into `drawn`.
 pub fn cull(
     scene: &Scene,
-    viewpoint: &Viewpoint,
+    views: &Views,
     settings: &Settings,
     ranges: &[Range],
     selection: &Selection,
@@ -73,12 +73,12 @@ pub fn cull(
     let culler = Culler {
         patches: &scene.patches,
         layout: &meta.layout,
-        viewpoint,
+        views,
         settings,
         ranges,
         seconds,
         skirts: Skirts::new(scene, settings),
-        eye_cell: split_eye(meta, exaggeration, viewpoint.eye).0,
+        eye_cell: split_eye(meta, exaggeration, views.draw.eye).0,
     };
     for selected in &selection.cut {
         culler.visit(selected, drawn);
@@ -90,7 +90,7 @@ pub fn cull(
 struct Culler<'a> {
     patches: &'a PatchTree,
     layout: &'a Layout,
-    viewpoint: &'a Viewpoint,
+    views: &'a Views,
     settings: &'a Settings,
     ranges: &'a [Range],
     seconds: f64,
@@ -100,12 +100,12 @@ struct Culler<'a> {
 
 impl Culler<'_> {
     fn visit(&self, selected: &Selected, drawn: &mut Drawn) {
-        let (key, viewpoint) = (selected.key, self.viewpoint);
+        let (key, views) = (selected.key, self.views);
         let exaggeration = self.settings.lod.exaggeration;
         let loaded = self.patches.facts(selected.slot);
-        (drawn.errors).look_under_eye(selected, loaded, viewpoint.eye, exaggeration);
+        (drawn.errors).look_under_eye(selected, loaded, views.draw.eye, exaggeration);
         let error_m = loaded.largest_error_m() * exaggeration;
-        let may_be_seen = |skirt_m| viewpoint.sees(&grown(selected.bounds, error_m, skirt_m));
+        let may_be_seen = |skirt_m| views.sees(&grown(selected.bounds, error_m, skirt_m));
         // Most are out of view however deep their skirts hang.
         if !may_be_seen(error_m + self.skirts.deepest_m) || loaded.absent {
             return;
@@ -117,18 +117,18 @@ impl Culler<'_> {
         }
         let draw = self.draw(selected, skirt_m);
         let lod_m = selected.distance_m;
-        let nearest_m = match viewpoint.lod_eye == viewpoint.eye {
-            true => lod_m,
-            false => selected.bounds.distance(viewpoint.eye),
+        let nearest_m = match views.is_held() {
+            false => lod_m,
+            true => selected.bounds.distance(views.draw.eye),
         };
-        let pixels = viewpoint.pixels_per_radian;
+        let pixels = views.draw.pixels_per_radian;
         let jump = Jump::of(loaded, &draw, [lod_m, nearest_m], exaggeration, pixels);
         drawn.jumps.push((key, jump));
         drawn.patches_by_level[key.level as usize] += 1;
         for level in beside.into_iter().flatten() {
             drawn.neighbour_level_steps[(level - key.level) as usize] += 1;
         }
-        (drawn.errors).add(selected, loaded, &draw, nearest_m, viewpoint, exaggeration);
+        (drawn.errors).add(selected, loaded, &draw, nearest_m, views, exaggeration);
         drawn.add(draw, nearest_m);
     }
 
@@ -242,7 +242,7 @@ impl DrawnErrors {
         loaded: &PatchFacts,
         draw: &DrawPatch,
         nearest_m: f64,
-        viewpoint: &Viewpoint,
+        views: &Views,
         exaggeration: f64,
     ) {
         let own_m = loaded.error_m as f64 * exaggeration;
@@ -250,17 +250,17 @@ impl DrawnErrors {
         // The parent's error only counts where the morph has begun.
         let fades = draw.least_morph > 0.0;
         let from_m = if fades { 0.0 } else { draw.morph_from_m as f64 };
-        let morphs = selected.bounds.farthest(viewpoint.lod_eye) > from_m;
+        let may_morph = fades || draw.morph_to_m > 0.0;
+        let morphs = may_morph && selected.bounds.farthest(views.lod.eye) > from_m;
         // Where levels are chosen from elsewhere, any place may morph.
-        let held = viewpoint.lod_eye != viewpoint.eye;
-        let morphs_from_m = if held { 0.0 } else { from_m };
+        let morphs_from_m = if views.is_held() { 0.0 } else { from_m };
         self.metres = self.metres.max(if morphs { either_m } else { own_m });
         // Closer than its error, a bound in pixels says nothing.
         if nearest_m > 2.0 * either_m {
             let own = own_m / nearest_m;
             let morphed = either_m / nearest_m.max(morphs_from_m);
             let radians = if morphs { own.max(morphed) } else { own };
-            self.pixels = self.pixels.max(radians * viewpoint.pixels_per_radian);
+            self.pixels = self.pixels.max(radians * views.draw.pixels_per_radian);
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::settings::{CpuTimes, Settings, Setup, Stats};
 use crate::stream::plan::{MOST_PATCHES, PlanLimits};
 use crate::stream::{BuiltPatch, Streamer};
 use crate::terrain::camera::{Pose, Viewpoint};
-use crate::terrain::lod::{self, Memory, Range, Selection};
+use crate::terrain::decision::Decision;
+use crate::terrain::lod::{self, Memory, Selection};
 use crate::terrain::mesh::Mesher;
 use crate::terrain::patch_tree::PatchTree;
 use crate::world::water::surface_m;
@@ -123,7 +124,7 @@ impl Scene {
         let view = FrameView {
             meta: &self.world.meta,
             sea_floor: self.sea_floor,
-            viewpoint: &viewpoint(pose, settings, size),
+            views: &settings.views(pose, size),
             settings,
             draws: &self.drawn.draws,
             seconds,
@@ -168,15 +169,21 @@ impl Scene {
         spans: &mut Spans,
     ) -> Stats {
         let mut cpu_ms = CpuTimes::default();
-        let viewpoint = viewpoint(pose, settings, size);
-        let ranges = self.select(&viewpoint, settings, seconds);
+        let views = settings.views(pose, size);
+        let decision = self.select(&views.lod, settings, seconds);
         cpu_ms.select = spans.lap();
         self.stream(gpu, settings);
         cpu_ms.stream = spans.lap();
         let mut drawn = std::mem::take(&mut self.drawn);
         let selection = &self.selection;
         cull::cull(
-            self, &viewpoint, settings, &ranges, selection, seconds, &mut drawn,
+            self,
+            &views,
+            settings,
+            decision.ranges(),
+            selection,
+            seconds,
+            &mut drawn,
         );
         self.drawn = drawn;
         let largest_pop_px = (self.pops).next(&self.world.meta.layout, &self.drawn.jumps);
@@ -196,7 +203,7 @@ impl Scene {
             largest_error_px: self.drawn.errors.pixels,
             largest_pop_px,
             neighbour_level_steps: self.drawn.neighbour_level_steps.clone(),
-            ranges,
+            ranges: decision.ranges().to_vec(),
             finest_level: self.selection.finest_level,
             stream: self.streamer.stats(),
             cpu_ms,
@@ -236,7 +243,7 @@ impl Scene {
         let view = FrameView {
             meta: &self.world.meta,
             sea_floor: self.sea_floor,
-            viewpoint: &viewpoint(pose, settings, size),
+            views: &settings.views(pose, size),
             settings,
             draws: &self.drawn.draws,
             seconds,
@@ -263,9 +270,9 @@ impl Scene {
         timeout: Duration,
     ) -> Result<()> {
         let start = Instant::now();
-        let viewpoint = viewpoint(pose, settings, size);
+        let views = settings.views(pose, size);
         loop {
-            self.select(&viewpoint, settings, LONG_AGO_S);
+            self.select(&views.lod, settings, LONG_AGO_S);
             self.stream(gpu, settings);
             let missing = self.selection.wants.len();
             if missing == 0 {
@@ -332,11 +339,12 @@ impl Scene {
         Ok(scene)
     }
 
-    /// The ranges of the levels; the cut through them goes into `selection`.
-    fn select(&mut self, viewpoint: &Viewpoint, settings: &Settings, seconds: f64) -> Vec<Range> {
+    /// What is decided of the levels; the cut through them goes into `selection`.
+    fn select(&mut self, view: &Viewpoint, settings: &Settings, seconds: f64) -> Decision {
         let meta = &self.world.meta;
-        let ranges = lod::ranges(meta, &settings.lod, viewpoint.pixels_per_radian);
-        let eye = viewpoint.lod_eye;
+        let ranges = lod::ranges(meta, &settings.lod, view.pixels_per_radian);
+        let decision = Decision::Ranges(ranges);
+        let eye = view.eye;
         let eye = [eye.x / meta.spacing_m[0], eye.z / meta.spacing_m[1]];
         let eye_at = meta
             .layout
@@ -350,11 +358,11 @@ impl Scene {
             most: self.room.unwrap_or(MOST_PATCHES),
         };
         let (exaggeration, selection) = (settings.lod.exaggeration, &mut self.selection);
-        lod::select(meta, &ranges, exaggeration, viewpoint, &memory, selection);
+        lod::select(meta, &decision, exaggeration, view, &memory, selection);
         let cut = selection.cut.iter().map(|selected| selected.slot);
         let replaced = selection.replaced.iter().copied();
         self.patches.note_cut(cut, replaced, seconds);
-        ranges
+        decision
     }
 
     /// Takes in what came, orders what is missing, drops what nobody needs.
@@ -406,12 +414,6 @@ impl Scene {
         }
         fits
     }
-}
-
-fn viewpoint(pose: &Pose, settings: &Settings, size: [u32; 2]) -> Viewpoint {
-    let mut viewpoint = Viewpoint::new(pose, settings.fov_deg, size);
-    viewpoint.lod_eye = settings.lod_eye.unwrap_or(viewpoint.eye);
-    viewpoint
 }
 
 fn water_mask(world: &World) -> Result<Option<WaterMask>> {

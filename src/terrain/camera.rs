@@ -110,8 +110,6 @@ impl FromStr for CameraArg {
 #[derive(Clone, Copy, Debug)]
 pub struct Viewpoint {
     pub eye: DVec3,
-    /// Where levels of detail are chosen from: the eye, unless that is held elsewhere.
-    pub lod_eye: DVec3,
     /// Pixels that a radian covers in the middle of the picture.
     pub pixels_per_radian: f64,
     /// Inward normals of the planes through the eye: left, right, bottom, top, and straight ahead.
@@ -122,6 +120,39 @@ pub struct Viewpoint {
     right: DVec3,
     /// Half the picture at distance 1, [x, y].
     half: [f64; 2],
+}
+
+/// A camera that is held in its place while another one looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldCamera {
+    pub pose: Pose,
+    /// Whether what it does not see is left out.
+    pub culls: bool,
+}
+
+/// Two viewpoints of a frame: how it looks, and what is drawn of the world and how fine. They are
+/// the same unless the second is held.
+#[derive(Clone, Copy, Debug)]
+pub struct Views {
+    pub draw: Viewpoint,
+    pub lod: Viewpoint,
+    /// What the second does not see is left out, even where the first one would.
+    pub lod_culls: bool,
+}
+
+impl Views {
+    /// False only when no part of the box is to be drawn.
+    pub fn sees(&self, bounds: &Bounds) -> bool {
+        match self.lod_culls {
+            true => self.lod.sees(bounds),
+            false => self.draw.sees(bounds),
+        }
+    }
+
+    /// Whether what is drawn is chosen from elsewhere.
+    pub fn is_held(&self) -> bool {
+        self.draw.eye != self.lod.eye
+    }
 }
 
 impl Viewpoint {
@@ -144,7 +175,6 @@ impl Viewpoint {
         let view = look_to_mat4(Vec3::ZERO, forward.as_vec3(), up.as_vec3());
         Viewpoint {
             eye: pose.eye,
-            lod_eye: pose.eye,
             pixels_per_radian: size[1] as f64 / (2.0 * half_y),
             planes: planes.map(DVec3::normalize),
             clip_from_eye: projection * view,

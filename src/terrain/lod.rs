@@ -8,8 +8,9 @@
 //! Strugar, "Continuous distance-dependent level of detail", 2010.)
 
 use super::camera::{Bounds, Viewpoint};
+use super::decision::{Decision, Why};
 use super::patch_tree::{PatchTree, Slot};
-use crate::world::{Meta, PatchKey};
+use crate::world::{Layout, Meta, PatchKey};
 use glam::dvec3;
 
 /// Vertices are fully morphed a little before the range ends, so that rounding cannot open it:
@@ -119,6 +120,7 @@ pub struct Selected {
     pub bounds: Bounds,
     /// From where levels are chosen.
     pub distance_m: f64,
+    pub why: Why,
 }
 
 /// The cut to draw and the patches it needs.
@@ -137,6 +139,15 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Goes on with what was selected, seen from another place.
+    fn keep(&mut self, view: &Viewpoint) {
+        self.wants.clear();
+        for selected in &mut self.cut {
+            selected.distance_m = selected.bounds.distance(view.eye);
+            selected.why = Why::Kept;
+        }
+    }
+
     /// Forgets all but the memory it had.
     fn clear(&mut self, finest_level: u8) {
         self.cut.clear();
@@ -160,17 +171,21 @@ pub struct Memory<'a, H> {
 /// Selects top-down, into the memory of the last selection.
 pub fn select<H: Fn(PatchKey) -> Option<[i32; 2]>>(
     meta: &Meta,
-    ranges: &[Range],
+    decision: &Decision,
     exaggeration: f64,
     view: &Viewpoint,
     memory: &Memory<H>,
     out: &mut Selection,
 ) {
+    if *decision == Decision::Keep && !out.cut.is_empty() {
+        return out.keep(view);
+    }
     let coarsest = meta.layout.coarsest();
     let mut selector = Selector {
         places: LevelPlace::of(meta),
         step_m: meta.height_step_m * exaggeration,
-        ranges,
+        layout: &meta.layout,
+        decision,
         view,
         memory,
         out,
@@ -231,7 +246,8 @@ struct Here {
 struct Selector<'a, H> {
     places: Vec<LevelPlace>,
     step_m: f64,
-    ranges: &'a [Range],
+    layout: &'a Layout,
+    decision: &'a Decision,
     view: &'a Viewpoint,
     memory: &'a Memory<'a, H>,
     out: &'a mut Selection,
@@ -247,7 +263,7 @@ impl<H: Fn(PatchKey) -> Option<[i32; 2]>> Selector<'_, H> {
             _ => (self.memory.heights)(key).unwrap_or(around),
         };
         let bounds = self.bounds(key, heights);
-        let distance_m = bounds.distance(self.view.lod_eye);
+        let distance_m = bounds.distance(self.view.eye);
         self.out.visited.push(key);
         if !here.is_loaded {
             self.out.wants.push(Want {
@@ -256,11 +272,8 @@ impl<H: Fn(PatchKey) -> Option<[i32; 2]>> Selector<'_, H> {
                 in_view: self.view.sees(&bounds),
             });
         }
-        let finer = key.level > self.out.finest_level
-            && distance_m < self.ranges[key.level as usize - 1].end_m
-            && self.out.visited.len() <= self.memory.most;
-        if !finer {
-            return self.take(here, bounds, distance_m, drawn);
+        if let Some(why) = self.stays(key, distance_m) {
+            return self.take(here, bounds, distance_m, drawn, why);
         }
         let tree = self.memory.loaded;
         let quad = here.slot.and_then(|slot| tree.children(slot));
@@ -269,7 +282,7 @@ impl<H: Fn(PatchKey) -> Option<[i32; 2]>> Selector<'_, H> {
         let replaced = drawn && present & !loaded == 0;
         match here.slot {
             Some(slot) if replaced => self.out.replaced.push(slot),
-            _ => self.take(here, bounds, distance_m, drawn),
+            _ => self.take(here, bounds, distance_m, drawn, Why::Waits),
         }
         for (corner, child) in (0..4).zip(key.children()) {
             if present >> corner & 1 != 0 {
@@ -283,14 +296,36 @@ impl<H: Fn(PatchKey) -> Option<[i32; 2]>> Selector<'_, H> {
         }
     }
 
+    /// Why a patch is not to be replaced by its children; none where it is.
+    fn stays(&self, key: PatchKey, distance_m: f64) -> Option<Why> {
+        let Some(finer) = key.level.checked_sub(1) else {
+            return Some(Why::Finest);
+        };
+        let why = match self.decision {
+            Decision::Ranges(ranges) => {
+                let range = &ranges[finer as usize];
+                (distance_m >= range.end_m).then_some(Why::Range {
+                    finer_ends_m: range.end_m,
+                    set_by: range.reason,
+                })
+            }
+            Decision::Fixed(levels) => (!levels.splits(self.layout, key)).then_some(Why::Fixed),
+            Decision::Keep => Some(Why::Kept),
+        };
+        let is_full = self.out.visited.len() > self.memory.most;
+        let no_room = key.level <= self.out.finest_level || is_full;
+        why.or(no_room.then_some(Why::NoRoom))
+    }
+
     /// Into the cut, if nothing above is there.
-    fn take(&mut self, here: Here, bounds: Bounds, distance_m: f64, drawn: bool) {
+    fn take(&mut self, here: Here, bounds: Bounds, distance_m: f64, drawn: bool, why: Why) {
         if let Some(slot) = here.slot.filter(|_| drawn) {
             self.out.cut.push(Selected {
                 key: here.key,
                 slot,
                 bounds,
                 distance_m,
+                why,
             });
         }
     }
@@ -317,9 +352,10 @@ impl<H: Fn(PatchKey) -> Option<[i32; 2]>> Selector<'_, H> {
 #[cfg(test)]
 mod tests {
     use super::super::camera::Pose;
+    use super::super::decision::FixedLevels;
     use super::super::patch_tree::PatchFacts;
     use super::*;
-    use crate::world::{Layout, LevelMeta, SourceInfo};
+    use crate::world::{LevelMeta, SourceInfo};
     use glam::DVec3;
     use proptest::prelude::*;
     use std::collections::HashSet;
@@ -388,7 +424,8 @@ mod tests {
             most: usize::MAX,
         };
         let mut out = Selection::default();
-        select(meta, &ranges, 1.0, &view(x, y, z), &memory, &mut out);
+        let decision = Decision::Ranges(ranges);
+        select(meta, &decision, 1.0, &view(x, y, z), &memory, &mut out);
         out
     }
 
@@ -399,6 +436,97 @@ mod tests {
             pitch_deg: -10.0,
         };
         Viewpoint::new(&pose, 60.0, [1280, 720])
+    }
+
+    /// A selection of a decision, over what an earlier one left.
+    fn decided(
+        meta: &Meta,
+        tree: &PatchTree,
+        decision: &Decision,
+        most: usize,
+        out: &mut Selection,
+    ) {
+        let memory = Memory {
+            loaded: tree,
+            heights: |key| Some(heights(key, TALL)),
+            most,
+        };
+        select(meta, decision, 1.0, &view(3e3, 500.0, 3e3), &memory, out);
+    }
+
+    #[test]
+    fn every_patch_says_why_it_is_drawn() {
+        let meta = meta(&[1.0, 2.0, 5.0, 9.0, 20.0, 40.0], TALL.into());
+        let by_range = Decision::Ranges(ranges(&meta, &LodSettings::default(), 600.0));
+        let whole = loaded(&meta.layout, 0, true);
+        let mut out = Selection::default();
+        decided(&meta, &whole, &by_range, usize::MAX, &mut out);
+        let (mut finest, mut far) = (0, 0);
+        for selected in &out.cut {
+            match selected.why {
+                Why::Finest => {
+                    assert_eq!(selected.key.level, 0);
+                    finest += 1;
+                }
+                Why::Range {
+                    finer_ends_m,
+                    set_by,
+                } => {
+                    let range = by_range.ranges()[selected.key.level as usize - 1];
+                    assert_eq!((finer_ends_m, set_by), (range.end_m, range.reason));
+                    assert!(selected.distance_m >= finer_ends_m);
+                    far += 1;
+                }
+                why => panic!("{} {why:?}", selected.key),
+            }
+        }
+        assert!(finest > 10 && far > 10, "{finest} {far}");
+        decided(
+            &meta,
+            &loaded(&meta.layout, 3, false),
+            &by_range,
+            usize::MAX,
+            &mut out,
+        );
+        assert!(out.cut.iter().any(|selected| selected.why == Why::Waits));
+        decided(&meta, &whole, &by_range, 40, &mut out);
+        assert!(out.finest_level > 0 && out.visited.len() <= 40);
+        assert!(out.cut.iter().any(|selected| selected.why == Why::NoRoom));
+    }
+
+    #[test]
+    fn levels_by_hand_and_what_was_drawn_before_are_kept_to() {
+        let meta = meta(&[1.0, 2.0, 5.0, 9.0, 20.0, 40.0], TALL.into());
+        let tree = loaded(&meta.layout, 0, true);
+        let stream = meta.layout.stream_levels - 1;
+        let chosen = PatchKey::new(stream, 1, 1);
+        let mut levels = FixedLevels::everywhere(stream);
+        levels.set(chosen, 0);
+        let mut out = Selection::default();
+        decided(&meta, &tree, &Decision::Fixed(levels), usize::MAX, &mut out);
+        for Selected { key, why, .. } in &out.cut {
+            let up = stream - key.level;
+            let inside = [key.x >> up, key.z >> up] == [chosen.x, chosen.z];
+            assert_eq!(key.level, if inside { 0 } else { stream }, "{key}");
+            assert!(matches!(why, Why::Finest | Why::Fixed));
+        }
+        let keys = |out: &Selection| out.cut.iter().map(|s| s.key).collect::<Vec<_>>();
+        let before = keys(&out);
+        decided(&meta, &tree, &Decision::Keep, usize::MAX, &mut out);
+        assert_eq!(keys(&out), before);
+        assert!(out.wants.is_empty() && out.cut.iter().all(|s| s.why == Why::Kept));
+        // Where nothing was drawn yet, the coarsest patches are.
+        let mut none = Selection::default();
+        decided(&meta, &tree, &Decision::Keep, usize::MAX, &mut none);
+        assert!(
+            none.cut
+                .iter()
+                .all(|s| s.key.level == meta.layout.coarsest())
+        );
+        assert_eq!(
+            none.cut.len() as u64,
+            meta.layout.patch_count(meta.layout.coarsest())
+        );
     }
 
     proptest! {

@@ -7,6 +7,7 @@ pub mod absent;
 pub mod archipelago;
 mod blocks;
 pub mod camera;
+pub mod decision;
 pub mod detail;
 mod distances;
 mod fine;

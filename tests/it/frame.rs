@@ -9,7 +9,7 @@ use highfell::render::Picture;
 use highfell::scene::Scene;
 use highfell::scene::hole_check::HoleCheck;
 use highfell::settings::{Settings, Setup, Stats, View};
-use highfell::terrain::camera::Pose;
+use highfell::terrain::camera::{HeldCamera, Pose};
 use highfell::terrain::mesh::Mesher;
 
 use crate::common::{built_in_world, gpu, in_memory, rough_source};
@@ -223,6 +223,32 @@ fn a_frame_at_rest_writes_nothing_and_is_timed() {
     assert!(stages.iter().all(|&ms| ms > 0.0), "{cpu:?}");
     assert!(stages.iter().sum::<f64>() <= cpu.total, "{cpu:?}");
     assert!(later.gpu_ms["world"] > 0.0, "{:?}", later.gpu_ms);
+}
+
+#[test]
+fn a_held_camera_decides_what_is_drawn_and_the_other_how_it_looks() {
+    let [_, pose, _] = cameras();
+    let held = |pose: Pose, culls| Settings {
+        lod_camera: Some(HeldCamera { pose, culls }),
+        ..Settings::default()
+    };
+    let free = settled(&Setup::default(), &pose, &Settings::default());
+    let same = settled(&Setup::default(), &pose, &held(pose, true));
+    // Normals lie elsewhere in the atlas where patches came in another order.
+    let is_as_free = |picture: &Picture| largest_step(picture, &free.0) <= 2;
+    assert!(is_as_free(&same.0));
+    let away = Pose {
+        yaw_deg: pose.yaw_deg + 180.0,
+        pitch_deg: 10.0,
+        ..pose
+    };
+    let [culled, whole] = [true, false].map(|culls| {
+        let (picture, stats) = settled(&Setup::default(), &pose, &held(away, culls));
+        (picture, stats.patches_drawn.iter().sum::<u64>())
+    });
+    assert!(!is_as_free(&culled.0) && culled.1 < whole.1 / 2);
+    // Chosen from the same place, in view of this one.
+    assert!(is_as_free(&whole.0));
 }
 
 /// The counters of a scene over rough ground when it has settled.

@@ -13,7 +13,8 @@ use highfell::render::Picture;
 use highfell::scene::Scene;
 use highfell::scene::hole_check::all_heights;
 use highfell::settings::{Settings, Setup, Stats};
-use highfell::terrain::camera::{Pose, Viewpoint};
+use highfell::terrain::camera::{HeldCamera, Pose, Viewpoint};
+use highfell::terrain::decision::Decision;
 use highfell::terrain::height_map::HeightMap;
 use highfell::terrain::lod::{self, Memory, Selected, Selection};
 use highfell::terrain::patch_tree::{PatchFacts, PatchTree};
@@ -88,7 +89,8 @@ impl Finder {
             most: usize::MAX,
         };
         let mut selection = Selection::default();
-        lod::select(meta, &ranges, 1.0, &view, &memory, &mut selection);
+        let decision = Decision::Ranges(ranges);
+        lod::select(meta, &decision, 1.0, &view, &memory, &mut selection);
         selection.cut
     }
 
@@ -245,7 +247,14 @@ impl Stage {
 
 fn chosen_from(side: DVec3, morph: bool) -> Settings {
     Settings {
-        lod_eye: Some(side),
+        lod_camera: Some(HeldCamera {
+            pose: Pose {
+                eye: side,
+                yaw_deg: 0.0,
+                pitch_deg: 0.0,
+            },
+            culls: false,
+        }),
         morph,
         ..Settings::default()
     }
