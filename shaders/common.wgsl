@@ -42,6 +42,9 @@ struct Globals {
 @group(0) @binding(1) var water_mask: texture_2d<f32>;
 @group(0) @binding(2) var water_sampler: sampler;
 
+// For adapters that draw in software: no noise, no waves.
+override PLAIN: bool = false;
+
 const DEEP_WATER = vec3f(0.012, 0.055, 0.085);
 
 /// How much water there is about a place, given in samples: 0 to 1, water from a half on.
@@ -68,6 +71,9 @@ fn sky(direction: vec3f) -> vec3f {
     let up = max(direction.y, 0.0);
     let zenith = vec3f(0.10, 0.24, 0.55);
     let horizon = vec3f(0.52, 0.65, 0.80);
+    if PLAIN {
+        return mix(horizon, zenith, sqrt(up));
+    }
     let base = mix(horizon, zenith, pow(up, 0.55));
     let towards_sun = max(dot(direction, globals.sun.xyz), 0.0);
     let haze = vec3f(1.0, 0.80, 0.55) * (0.22 * pow(towards_sun, 6.0) * (1.0 - up));
@@ -77,6 +83,10 @@ fn sky(direction: vec3f) -> vec3f {
 /// A colour seen through the air.
 fn fogged(color: vec3f, to: vec3f) -> vec3f {
     let distance = length(to);
+    if PLAIN {
+        let thick = distance / globals.fog_m;
+        return mix(vec3f(0.52, 0.65, 0.80), color, 1.0 / (1.0 + thick * (0.6 + 1.4 * thick)));
+    }
     let direction = to / max(distance, 1e-3);
     let air = sky(normalize(vec3f(direction.x, abs(direction.y) * 0.3, direction.z)));
     let clear = exp(-pow(distance / globals.fog_m, 1.4));
@@ -86,6 +96,12 @@ fn fogged(color: vec3f, to: vec3f) -> vec3f {
 /// Linear light to the 8-bit target, highlights rolled off.
 fn encode(color: vec3f) -> vec4f {
     let rolled = color / (1.0 + 0.12 * color);
+    if PLAIN {
+        // Within a hundredth of what is below, without a power.
+        let root = sqrt(max(rolled, vec3f(0.0)));
+        let fourth = sqrt(root);
+        return vec4f(0.66 * root + 0.68 * fourth - 0.32 * sqrt(fourth) - 0.02 * rolled, 1.0);
+    }
     let low = rolled * 12.92;
     let high = 1.055 * pow(max(rolled, vec3f(1e-5)), vec3f(1.0 / 2.4)) - 0.055;
     return vec4f(select(high, low, rolled < vec3f(0.0031308)), 1.0);

@@ -19,7 +19,10 @@ fn vs_sky(@builtin(vertex_index) number: u32) -> Pixel {
 fn fs_sky(pixel: Pixel) -> @location(0) vec4f {
     let direction = normalize(pixel.ray);
     let towards_sun = dot(direction, globals.sun.xyz);
-    let disc = smoothstep(0.99985, 0.99993, towards_sun) * 6.0 + pow(max(towards_sun, 0.0), 900.0) * 0.8;
+    var disc = smoothstep(0.99985, 0.99993, towards_sun) * 6.0;
+    if !PLAIN {
+        disc += pow(max(towards_sun, 0.0), 900.0) * 0.8;
+    }
     var color = sky(direction) + vec3f(1.0, 0.92, 0.78) * disc;
     if direction.y < 0.0 {
         // Under the horizon: haze that darkens downwards, or the sea, as far away as its plane is.

@@ -22,6 +22,9 @@ fn vs_water(@builtin(vertex_index) number: u32) -> Pixel {
 
 /// The slope of the waves at a place, from noise that wanders with time.
 fn waves(place: vec2f, distance: f32) -> vec2f {
+    if PLAIN {
+        return vec2f(0.0);
+    }
     let drift = globals.sun.w * vec2f(0.9, 0.6);
     let e = 0.7;
     let a = (place + drift) / 11.0;

@@ -39,6 +39,15 @@ impl View {
     }
 }
 
+/// How much is made of ground and sea.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shading {
+    /// With all that there is.
+    Full,
+    /// Without noise and waves, several times as fast where the processor draws.
+    Plain,
+}
+
 /// What a scene is opened with and keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
@@ -47,6 +56,15 @@ pub struct Setup {
     pub msaa: u32,
     /// Many draws in one call, where the adapter can.
     pub multi_draw: bool,
+    /// Ground and sea without what a software adapter is slow at.
+    pub plain: bool,
+}
+
+impl Setup {
+    /// What a user should know of it beside the adapter's name.
+    pub fn note(&self) -> &'static str {
+        if self.plain { ", plain shading" } else { "" }
+    }
 }
 
 impl Default for Setup {
@@ -55,6 +73,7 @@ impl Default for Setup {
             mesher: Mesher::Static,
             msaa: 1,
             multi_draw: true,
+            plain: false,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::render::Gpu;
 use crate::render::target::PictureTarget;
 use crate::scene::hole_check::HoleCheck;
 use crate::scene::{Scene, Target};
-use crate::settings::{Settings, Stats};
+use crate::settings::{Settings, Setup, Stats};
 use crate::terrain::camera::Pose;
 use crate::terrain::flight::Flight;
 use crate::world::World;
@@ -48,7 +48,7 @@ pub fn run(args: &BenchArgs) -> Result<()> {
     if let Some(Err(error)) = &holes {
         log::warn!("hole pixels are not counted: {error}");
     }
-    let scene = Scene::for_pictures(&gpu, world, &setup(&args.view_args, 1))?;
+    let scene = Scene::for_pictures(&gpu, world, &setup(&args.view_args, Setup::default()))?;
     let mut bench = Bench {
         target: PictureTarget::new(&gpu, args.size.0)?,
         size: args.size.0,

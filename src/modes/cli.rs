@@ -6,7 +6,7 @@ use super::values::{exaggeration, finite, msaa, not_negative, patch_cells, posit
 use super::values::{spacing, whole, within};
 use crate::import::{self, ByteOrder, Crop, Encoding, ImportOptions, VoidFill};
 use crate::render::AdapterChoice;
-use crate::settings::View;
+use crate::settings::{Shading, View};
 use crate::terrain::camera::CameraArg;
 use crate::terrain::measure::Metric;
 use crate::terrain::mesh::Mesher;
@@ -63,6 +63,8 @@ pub enum Command {
     Export(ExportArgs),
 }
 
+const SUN: &str = "300,38";
+
 /// How a world is drawn.
 #[derive(Debug, Args, Clone)]
 pub struct ViewArgs {
@@ -85,21 +87,18 @@ pub struct ViewArgs {
     #[arg(long, value_name = "M,M,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = positive)]
     pub ranges: Vec<f64>,
     /// The sun: degrees clockwise from north, degrees above the horizon
-    #[arg(
-        long,
-        value_name = "AZIMUTH,HEIGHT",
-        default_value = "300,38",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "AZIMUTH,HEIGHT", default_value = SUN, allow_hyphen_values = true)]
     pub sun: Pair,
     /// Kilometres over which the air thickens; by default 60, or one and a half worlds
     #[arg(long, value_name = "KM", allow_hyphen_values = true, value_parser = positive)]
     pub fog_km: Option<f64>,
-    /// Which triangles are drawn: the compiled trees (static), or every patch's whole lattice, for
-    /// comparison (grid)
+    /// Which triangles: the compiled trees (static), or whole lattices for comparison (grid)
     #[arg(long, value_name = "static|grid", default_value = "static")]
     pub mesher: Mesher,
-    /// Samples a pixel, 1 or 4; by default 4 in a window, 1 in pictures
+    /// How much is made of ground and sea; plain by default in a window that the processor draws
+    #[arg(long, value_enum)]
+    pub shading: Option<Shading>,
+    /// Samples a pixel, 1 or 4; by default 4 in a window that a GPU draws, else 1
     #[arg(long, value_name = "SAMPLES", allow_hyphen_values = true, value_parser = msaa)]
     pub msaa: Option<u8>,
     /// Draw patches one by one, though the adapter draws many in one call

@@ -28,7 +28,7 @@ mod sections;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::render::gpu;
-use crate::settings::{Settings, Setup};
+use crate::settings::{Settings, Setup, Shading};
 use crate::terrain::camera::{CameraArg, Pose};
 use crate::world::water::surface_m;
 use crate::world::{HeightReader, Meta, WaterMask, World};
@@ -131,12 +131,14 @@ fn settings(args: &ViewArgs, world: &World) -> Result<Settings> {
     Ok(settings)
 }
 
-/// What the flags ask a scene to be opened with; `msaa` where they do not say.
-pub fn setup(args: &ViewArgs, msaa: u32) -> Setup {
+/// What the flags ask a scene to be opened with; `usual` where they do not say.
+pub fn setup(args: &ViewArgs, usual: Setup) -> Setup {
+    let plain = args.shading.map(|shading| shading == Shading::Plain);
     Setup {
         mesher: args.mesher,
-        msaa: args.msaa.map_or(msaa, u32::from),
+        msaa: args.msaa.map_or(usual.msaa, u32::from),
         multi_draw: !args.plain_draws,
+        plain: plain.unwrap_or(usual.plain),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::files;
 use crate::render::{Gpu, Picture};
 use crate::scene::Scene;
 use crate::scene::hole_check::HoleCheck;
-use crate::settings::Stats;
+use crate::settings::{Setup, Stats};
 use crate::terrain::camera::Pose;
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn run(args: &ShotArgs) -> Result<()> {
     let settings = settings(&args.view_args, &world)?;
     let gpu = Gpu::open(&args.view_args.adapter)?;
     let pose = first_pose(args.camera.as_ref(), &world, settings.lod.exaggeration)?;
-    let mut scene = Scene::for_pictures(&gpu, world, &setup(&args.view_args, 1))?;
+    let mut scene = Scene::for_pictures(&gpu, world, &setup(&args.view_args, Setup::default()))?;
     let timeout = Duration::try_from_secs_f64(args.settle_timeout).unwrap_or(Duration::MAX);
     let size = args.size.0;
     scene.settle(&gpu, &pose, &settings, size, timeout)?;

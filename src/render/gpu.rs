@@ -77,6 +77,11 @@ impl Gpu {
         describe(&self.adapter)
     }
 
+    /// Whether the processor does the drawing.
+    pub fn is_software(&self) -> bool {
+        self.adapter.get_info().device_type == wgpu::DeviceType::Cpu
+    }
+
     /// Whether everything asked of the device so far was done.
     pub fn check(&self) -> Result<()> {
         let first = self

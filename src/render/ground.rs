@@ -11,7 +11,7 @@ mod store;
 use super::frame_buffer::FrameBuffer;
 use super::gpu::Gpu;
 use super::target::TargetFormat;
-use crate::settings::View;
+use crate::settings::{Setup, View};
 use crate::terrain::mesh::PatchMesh;
 use crate::terrain::normals::Texel;
 use crate::world::{Coverage, Layout, Meta, PatchKey};
@@ -84,18 +84,18 @@ impl Ground {
         globals: &wgpu::BindGroupLayout,
         format: TargetFormat,
         meta: &Meta,
-        multi_draw: bool,
+        setup: &Setup,
     ) -> Self {
         let (layout, has_voids) = (meta.layout, meta.kept_voids > 0);
         let store = PatchStore::new(gpu, layout, has_voids);
         let group = store.group_layout();
         Ground {
-            pipelines: pipelines::create(gpu, globals, group, format, has_voids),
+            pipelines: pipelines::create(gpu, globals, group, format, has_voids, setup.plain),
             layout,
             store,
             instances: FrameBuffer::new(gpu, "instances", 1 << 16, wgpu::BufferUsages::VERTEX),
             commands: FrameBuffer::new(gpu, "draws", 1 << 14, wgpu::BufferUsages::INDIRECT),
-            multi_draw: multi_draw && gpu.draws_many(),
+            multi_draw: setup.multi_draw && gpu.draws_many(),
         }
     }
 

@@ -12,6 +12,8 @@ pub struct PipelineSpec<'a> {
     pub fragment: &'a str,
     pub buffers: &'a [Option<wgpu::VertexBufferLayout<'a>>],
     pub constants: &'a [(&'a str, f64)],
+    /// Without what a software adapter is slow at.
+    pub plain: bool,
     pub cull: bool,
     pub blend: Option<wgpu::BlendState>,
     pub writes_depth: bool,
@@ -19,8 +21,10 @@ pub struct PipelineSpec<'a> {
 }
 
 pub fn create(gpu: &Gpu, spec: &PipelineSpec) -> wgpu::RenderPipeline {
+    let plain = [("PLAIN", f64::from(spec.plain))];
+    let constants = [spec.constants, &plain].concat();
     let options = wgpu::PipelineCompilationOptions {
-        constants: spec.constants,
+        constants: &constants,
         ..Default::default()
     };
     let target = wgpu::ColorTargetState {
@@ -65,9 +69,13 @@ pub fn create(gpu: &Gpu, spec: &PipelineSpec) -> wgpu::RenderPipeline {
         })
 }
 
+/// How ground is coloured and lit.
+pub const SHADING: &str = include_str!("../../shaders/shading.wgsl");
+
 /// A shader with what all shaders share in front of it.
-pub fn shader(gpu: &Gpu, label: &str, source: &str) -> wgpu::ShaderModule {
-    let source = [include_str!("../../shaders/common.wgsl"), source].concat();
+pub fn shader(gpu: &Gpu, label: &str, sources: &[&str]) -> wgpu::ShaderModule {
+    let common = include_str!("../../shaders/common.wgsl");
+    let source = common.to_owned() + &sources.concat();
     gpu.device
         .create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(label),

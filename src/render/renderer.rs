@@ -175,9 +175,9 @@ impl Renderer {
         let globals_group = globals_group(gpu, &layout, globals.buffer(), &mask_view);
         Renderer {
             water_square: mask.map_or(0, WaterMask::square_samples),
-            ground: Ground::new(gpu, &layout, format, meta, setup.multi_draw),
-            sky: Sky::new(gpu, &layout, format),
-            water: Water::new(gpu, &layout, format),
+            ground: Ground::new(gpu, &layout, format, meta, setup),
+            sky: Sky::new(gpu, &layout, format, setup.plain),
+            water: Water::new(gpu, &layout, format, setup.plain),
             format,
             attachments: None,
             clock: GpuClock::new(gpu),

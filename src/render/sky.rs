@@ -9,8 +9,13 @@ pub struct Sky {
 }
 
 impl Sky {
-    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: TargetFormat) -> Self {
-        let module = pipeline::shader(gpu, "sky", include_str!("../../shaders/sky.wgsl"));
+    pub(super) fn new(
+        gpu: &Gpu,
+        globals: &wgpu::BindGroupLayout,
+        format: TargetFormat,
+        plain: bool,
+    ) -> Self {
+        let module = pipeline::shader(gpu, "sky", &[include_str!("../../shaders/sky.wgsl")]);
         let pipeline = pipeline::create(
             gpu,
             &PipelineSpec {
@@ -21,6 +26,7 @@ impl Sky {
                 fragment: "fs_sky",
                 buffers: &[],
                 constants: &[],
+                plain,
                 cull: false,
                 blend: None,
                 writes_depth: false,

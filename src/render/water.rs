@@ -11,8 +11,13 @@ pub struct Water {
 }
 
 impl Water {
-    pub(super) fn new(gpu: &Gpu, globals: &wgpu::BindGroupLayout, format: TargetFormat) -> Self {
-        let module = pipeline::shader(gpu, "water", include_str!("../../shaders/water.wgsl"));
+    pub(super) fn new(
+        gpu: &Gpu,
+        globals: &wgpu::BindGroupLayout,
+        format: TargetFormat,
+        plain: bool,
+    ) -> Self {
+        let module = pipeline::shader(gpu, "water", &[include_str!("../../shaders/water.wgsl")]);
         let pipeline = pipeline::create(
             gpu,
             &PipelineSpec {
@@ -23,6 +28,7 @@ impl Water {
                 fragment: "fs_water",
                 buffers: &[],
                 constants: &[],
+                plain,
                 cull: false,
                 blend: Some(wgpu::BlendState::ALPHA_BLENDING),
                 writes_depth: false,

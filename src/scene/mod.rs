@@ -323,7 +323,7 @@ impl Scene {
             mesher: setup.mesher,
             streamer,
             renderer,
-            adapter: gpu.describe(),
+            adapter: gpu.describe() + setup.note(),
             upload_bytes: 0,
             pops: PopMeter::default(),
             selection: Selection::default(),

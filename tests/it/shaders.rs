@@ -15,6 +15,7 @@ use naga::{Binding, Module, ScalarKind, TypeInner};
 use crate::common;
 
 const COMMON: &str = include_str!("../../shaders/common.wgsl");
+const SHADING: &str = include_str!("../../shaders/shading.wgsl");
 const GROUND: &str = include_str!("../../shaders/ground.wgsl");
 const PIPELINES: &str = include_str!("../../src/render/ground/pipelines.rs");
 
@@ -25,10 +26,10 @@ fn every_shader_is_valid() {
     for entry in std::fs::read_dir(folder).expect("the folder of shaders") {
         let path = entry.expect("an entry").path();
         let text = std::fs::read_to_string(&path).expect("text");
-        let whole = if path.ends_with("common.wgsl") {
-            text
-        } else {
-            [COMMON, &text].concat()
+        let shared = path.ends_with("common.wgsl") || path.ends_with("shading.wgsl");
+        let whole = match shared {
+            true => [COMMON, SHADING].concat(),
+            false => [COMMON, SHADING, &text].concat(),
         };
         let module = parse(&whole);
         Validator::new(ValidationFlags::all(), Capabilities::empty())
@@ -76,7 +77,7 @@ fn instances_are_read_as_they_are_written() {
         origin, stride, level, morph, texel, first_index, first_vertex);
     assert_no_gaps(&rust, 48);
     assert_eq!(size_of::<PatchInstance>(), 48);
-    let module = parse(&[COMMON, GROUND].concat());
+    let module = parse(&[COMMON, SHADING, GROUND].concat());
     let (members, _) = struct_members(&module, "Patch");
     assert_attributes(&rust, &members, &attributes("per_patch"));
 }
@@ -86,7 +87,7 @@ fn vertices_are_read_as_they_are_written() {
     let rust = fields!(PatchVertex: x, z, own, parent);
     assert_no_gaps(&rust, 12);
     assert_eq!(size_of::<PatchVertex>(), 12);
-    let module = parse(&[COMMON, GROUND].concat());
+    let module = parse(&[COMMON, SHADING, GROUND].concat());
     let (members, _) = struct_members(&module, "Vertex");
     // Both positions and both heights go as pairs.
     let pairs = [("lattice", 0, 4), ("heights", 4, 8)];

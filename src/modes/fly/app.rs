@@ -5,12 +5,11 @@ use super::controller::{FlyCamera, Held};
 use super::engine::{Engine, icon};
 use super::recorder::Recorder;
 use crate::error::{Error, Result};
-use crate::modes::cli::FlyArgs;
-use crate::modes::{first_pose, setup};
+use crate::modes::cli::{FlyArgs, ViewArgs};
+use crate::modes::first_pose;
 use crate::overlay::OverlayView;
-use crate::render::AdapterChoice;
 use crate::scene::Target;
-use crate::settings::{Settings, Setup, Stats, View};
+use crate::settings::{Settings, Stats, View};
 use crate::terrain::camera::CameraArg;
 use crate::terrain::flight::Flight;
 use crate::world::World;
@@ -49,8 +48,7 @@ pub fn fly(
         start: Start {
             world,
             settings,
-            setup: setup(&args.view, 4),
-            adapter: args.view.adapter.clone(),
+            view: args.view.clone(),
             camera: args.camera,
             recorded,
             records: args.record.is_some(),
@@ -71,8 +69,7 @@ pub fn fly(
 pub struct Start {
     pub world: Arc<World>,
     settings: Settings,
-    pub setup: Setup,
-    pub adapter: AdapterChoice,
+    pub view: ViewArgs,
     camera: Option<CameraArg>,
     /// What is flown until a key moves the camera.
     recorded: Option<Flight>,

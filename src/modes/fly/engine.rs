@@ -3,11 +3,13 @@
 
 use super::app::Start;
 use crate::error::{Error, Result};
+use crate::modes::setup;
 use crate::overlay::Overlay;
 use crate::overlay::input::OverlayInput;
 use crate::render::painter::Painter;
 use crate::render::{Gpu, WindowSurface};
 use crate::scene::Scene;
+use crate::settings::Setup;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use winit::event_loop::ActiveEventLoop;
@@ -34,10 +36,14 @@ impl Engine {
     pub fn open(event_loop: &ActiveEventLoop, window: &Arc<Window>, start: &Start) -> Result<Self> {
         let size = window.inner_size().into();
         let display = event_loop.owned_display_handle();
-        let (gpu, surface) = Gpu::open_window(window.clone(), display, size, &start.adapter)?;
+        let (gpu, surface) = Gpu::open_window(window.clone(), display, size, &start.view.adapter)?;
         let overlay = Overlay::new();
+        let setup = setup(&start.view, usual(gpu.is_software()));
+        if setup.plain && start.view.shading.is_none() {
+            log::warn!("the processor draws: plain shading (--shading full for all of it)");
+        }
         Ok(Engine {
-            scene: Scene::for_window(&gpu, start.world.clone(), &surface, &start.setup)?,
+            scene: Scene::for_window(&gpu, start.world.clone(), &surface, &setup)?,
             painter: Painter::new(&gpu, &surface),
             input: OverlayInput::new(&overlay, window),
             overlay,
@@ -89,6 +95,15 @@ impl Engine {
         if self.lose_after == Some(self.frames) {
             self.gpu.lose();
         }
+    }
+}
+
+/// What a window is opened with where no flag says.
+fn usual(software: bool) -> Setup {
+    Setup {
+        msaa: if software { 1 } else { 4 },
+        plain: software,
+        ..Setup::default()
     }
 }
 

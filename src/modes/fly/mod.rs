@@ -13,7 +13,7 @@ use super::{check_may_write, first_pose, open_shared, settings, setup};
 use crate::error::{Error, Result};
 use crate::render::Gpu;
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::{Settings, Setup};
 use crate::terrain::flight::Flight;
 use crate::world::World;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn fly_without_display(
 ) -> Result<()> {
     let gpu = Gpu::open(&args.view.adapter)?;
     let start = first_pose(args.camera.as_ref(), &world, settings.lod.exaggeration)?;
-    let mut scene = Scene::for_pictures(&gpu, world, &setup(&args.view, 1))?;
+    let mut scene = Scene::for_pictures(&gpu, world, &setup(&args.view, Setup::default()))?;
     tell!(
         "no display to open a window on (set DISPLAY or WAYLAND_DISPLAY for one); flying without it"
     );

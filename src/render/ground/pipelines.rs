@@ -85,8 +85,10 @@ pub fn create(
     group: &wgpu::BindGroupLayout,
     format: TargetFormat,
     has_voids: bool,
+    plain: bool,
 ) -> HashMap<(View, Cut), wgpu::RenderPipeline> {
-    let module = pipeline::shader(gpu, "ground", include_str!("../../../shaders/ground.wgsl"));
+    let ground = include_str!("../../../shaders/ground.wgsl");
+    let module = pipeline::shader(gpu, "ground", &[pipeline::SHADING, ground]);
     let layout = pipeline::layout(gpu, "ground", &[globals, group]);
     let per_vertex = wgpu::vertex_attr_array![0 => Uint16x2, 1 => Sint32x2];
     let per_patch = wgpu::vertex_attr_array![
@@ -133,6 +135,7 @@ pub fn create(
                 ("VOIDS", f64::from(cut == Cut::Voids)),
                 ("EXACT_DEPTH", f64::from(deep)),
             ],
+            plain,
             cull: view != View::Hole,
             blend: None,
             writes_depth: true,
