@@ -96,7 +96,7 @@ pub struct ViewArgs {
     #[arg(long, value_name = "static|grid", default_value = "static")]
     pub mesher: Mesher,
     /// How much is made of ground and sea; plain by default in a window that the processor draws
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "HOW")]
     pub shading: Option<Shading>,
     /// Samples a pixel, 1 or 4; by default 4 in a window that a GPU draws, else 1
     #[arg(long, value_name = "SAMPLES", allow_hyphen_values = true, value_parser = msaa)]
