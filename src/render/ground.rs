@@ -10,6 +10,7 @@ mod store;
 
 use super::frame_buffer::FrameBuffer;
 use super::gpu::Gpu;
+use super::layer::{Counts, FrameView, Layer};
 use super::target::TargetFormat;
 use crate::settings::{Setup, View};
 use crate::terrain::mesh::PatchMesh;
@@ -55,17 +56,6 @@ pub enum Cut {
     Border,
     /// That, and cells without ground.
     Voids,
-}
-
-/// What was drawn.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GroundCounts {
-    pub triangles: u64,
-    pub skirt_triangles: u64,
-    /// Calls: one a pipeline, or one a patch.
-    pub draws: u64,
-    /// That the frame wrote: uniforms, instances, draws.
-    pub bytes: u64,
 }
 
 pub struct Ground {
@@ -128,13 +118,24 @@ impl Ground {
         [self.store.used_bytes(), self.store.allocated_bytes()]
     }
 
-    pub(super) fn draw(
-        &mut self,
-        gpu: &Gpu,
-        pass: &mut wgpu::RenderPass,
-        view: View,
-        draws: &[DrawPatch],
-    ) -> GroundCounts {
+    fn instance(&self, draw: &DrawPatch, patch: &Resident) -> PatchInstance {
+        let length = draw.morph_to_m - draw.morph_from_m;
+        let per_metre = if length > 0.0 { 1.0 / length } else { 0.0 };
+        PatchInstance {
+            origin: draw.origin,
+            stride: self.layout.stride(draw.key.level) as i32,
+            level: draw.key.level as u32,
+            morph: [draw.morph_from_m, per_metre, draw.least_morph, draw.skirt_m],
+            texel: patch.texel,
+            first_index: patch.first_word * 2,
+            first_vertex: patch.first_vertex,
+        }
+    }
+}
+
+impl Layer for Ground {
+    fn draw(&mut self, gpu: &Gpu, pass: &mut wgpu::RenderPass, frame: &FrameView) -> Counts {
+        let (view, draws) = (frame.settings.view, frame.draws);
         let mut instances = Vec::with_capacity(draws.len());
         let mut commands = Commands::default();
         for draw in draws {
@@ -168,19 +169,5 @@ impl Ground {
             }
         }
         counts
-    }
-
-    fn instance(&self, draw: &DrawPatch, patch: &Resident) -> PatchInstance {
-        let length = draw.morph_to_m - draw.morph_from_m;
-        let per_metre = if length > 0.0 { 1.0 / length } else { 0.0 };
-        PatchInstance {
-            origin: draw.origin,
-            stride: self.layout.stride(draw.key.level) as i32,
-            level: draw.key.level as u32,
-            morph: [draw.morph_from_m, per_metre, draw.least_morph, draw.skirt_m],
-            texel: patch.texel,
-            first_index: patch.first_word * 2,
-            first_vertex: patch.first_vertex,
-        }
     }
 }

@@ -13,9 +13,14 @@ pub mod target;
 pub mod water;
 
 mod frame_buffer;
+mod globals;
+mod layer;
 mod pipeline;
 mod renderer;
 
+pub use globals::{Globals, split_eye};
 pub use gpu::{AdapterChoice, Gpu, WindowSurface};
-pub use renderer::{Cut, DrawPatch, FrameView, Globals, Renderer, split_eye};
+pub use ground::{Cut, DrawPatch};
+pub use layer::FrameView;
+pub use renderer::Renderer;
 pub use target::Picture;

@@ -1,8 +1,10 @@
 //! The sky: one triangle behind everything.
 
 use super::gpu::Gpu;
+use super::layer::{Counts, FrameView, Layer};
 use super::pipeline::{self, PipelineSpec};
 use super::target::TargetFormat;
+use crate::settings::View;
 
 pub struct Sky {
     pipeline: wgpu::RenderPipeline,
@@ -35,9 +37,14 @@ impl Sky {
         );
         Sky { pipeline }
     }
+}
 
-    pub(super) fn draw(&self, pass: &mut wgpu::RenderPass) {
-        pass.set_pipeline(&self.pipeline);
-        pass.draw(0..3, 0..1);
+impl Layer for Sky {
+    fn draw(&mut self, _gpu: &Gpu, pass: &mut wgpu::RenderPass, frame: &FrameView) -> Counts {
+        if frame.settings.view != View::Hole {
+            pass.set_pipeline(&self.pipeline);
+            pass.draw(0..3, 0..1);
+        }
+        Counts::default()
     }
 }

@@ -1,9 +1,11 @@
 //! The sea: one triangle over the picture, whose pixels find the plane themselves.
 
 use super::gpu::Gpu;
+use super::layer::{Counts, FrameView, Layer};
 use super::pipeline::{self, PipelineSpec};
 use super::target::TargetFormat;
 use super::target::create_texture;
+use crate::settings::View;
 use crate::world::WaterMask;
 
 pub struct Water {
@@ -37,10 +39,16 @@ impl Water {
         );
         Water { pipeline }
     }
+}
 
-    pub(super) fn draw(&self, pass: &mut wgpu::RenderPass) {
-        pass.set_pipeline(&self.pipeline);
-        pass.draw(0..3, 0..1);
+impl Layer for Water {
+    fn draw(&mut self, _gpu: &Gpu, pass: &mut wgpu::RenderPass, frame: &FrameView) -> Counts {
+        let settings = frame.settings;
+        if settings.view == View::Shaded && settings.water && frame.meta.sea_level_m.is_some() {
+            pass.set_pipeline(&self.pipeline);
+            pass.draw(0..3, 0..1);
+        }
+        Counts::default()
     }
 }
 

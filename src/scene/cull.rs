@@ -1,14 +1,15 @@
 //! From the selected cut to the list of draws: what is in view, how it morphs, how deep its
 //! skirts hang.
 
+use super::FADE_S;
 use super::pops::Jump;
-use super::{FADE_S, Scene};
 use crate::render::{Cut, DrawPatch, split_eye};
 use crate::settings::Settings;
 use crate::terrain::camera::{Bounds, Views};
 use crate::terrain::lod::{Range, Selected, Selection};
+use crate::terrain::mesh::Mesher;
 use crate::terrain::patch_tree::{PatchFacts, PatchTree, Side};
-use crate::world::{Layout, PatchKey};
+use crate::world::{Layout, Meta, PatchKey};
 use glam::{DVec3, IVec2, ivec2};
 
 /// What of a selection is drawn, and what is to be said of it.
@@ -58,27 +59,14 @@ impl Drawn {
 }
 
 /// Leaves out what is not in view; what is drawn goes into `drawn`.
-pub fn cull(
-    scene: &Scene,
-    views: &Views,
-    settings: &Settings,
-    ranges: &[Range],
-    selection: &Selection,
-    seconds: f64,
-    drawn: &mut Drawn,
-) {
-    let meta = &scene.world.meta;
-    let exaggeration = settings.lod.exaggeration;
+pub fn cull(culled: Culled, selection: &Selection, drawn: &mut Drawn) {
+    let meta = culled.meta;
     drawn.clear(meta.layout.levels as usize);
+    let exaggeration = culled.settings.lod.exaggeration;
     let culler = Culler {
-        patches: &scene.patches,
-        layout: &meta.layout,
-        views,
-        settings,
-        ranges,
-        seconds,
-        skirts: Skirts::new(scene, settings),
-        eye_cell: split_eye(meta, exaggeration, views.draw.eye).0,
+        skirts: Skirts::new(&culled),
+        eye_cell: split_eye(meta, exaggeration, culled.views.draw.eye).0,
+        of: culled,
     };
     for selected in &selection.cut {
         culler.visit(selected, drawn);
@@ -86,23 +74,29 @@ pub fn cull(
     drawn.sort();
 }
 
+/// What is looked at, and from where.
+pub struct Culled<'a> {
+    pub meta: &'a Meta,
+    pub patches: &'a PatchTree,
+    pub views: &'a Views,
+    pub settings: &'a Settings,
+    pub ranges: &'a [Range],
+    pub mesher: Mesher,
+    pub seconds: f64,
+}
+
 /// What does not change from patch to patch.
 struct Culler<'a> {
-    patches: &'a PatchTree,
-    layout: &'a Layout,
-    views: &'a Views,
-    settings: &'a Settings,
-    ranges: &'a [Range],
-    seconds: f64,
+    of: Culled<'a>,
     skirts: Skirts<'a>,
     eye_cell: IVec2,
 }
 
 impl Culler<'_> {
     fn visit(&self, selected: &Selected, drawn: &mut Drawn) {
-        let (key, views) = (selected.key, self.views);
-        let exaggeration = self.settings.lod.exaggeration;
-        let loaded = self.patches.facts(selected.slot);
+        let (key, views) = (selected.key, self.of.views);
+        let exaggeration = self.of.settings.lod.exaggeration;
+        let loaded = self.of.patches.facts(selected.slot);
         (drawn.errors).look_under_eye(selected, loaded, views.draw.eye, exaggeration);
         let error_m = loaded.largest_error_m() * exaggeration;
         let may_be_seen = |skirt_m| views.sees(&grown(selected.bounds, error_m, skirt_m));
@@ -110,9 +104,9 @@ impl Culler<'_> {
         if !may_be_seen(error_m + self.skirts.deepest_m) || loaded.absent {
             return;
         }
-        let beside = Side::ALL.map(|side| self.patches.level_across(selected.slot, key, side));
+        let beside = Side::ALL.map(|side| self.of.patches.level_across(selected.slot, key, side));
         let skirt_m = self.skirts.depth_m(key, error_m, beside);
-        if !may_be_seen(skirt_m) || self.settings.hidden_patch == Some(key) {
+        if !may_be_seen(skirt_m) || self.of.settings.hidden_patch == Some(key) {
             return;
         }
         let draw = self.draw(selected, skirt_m);
@@ -134,15 +128,16 @@ impl Culler<'_> {
 
     fn draw(&self, selected: &Selected, skirt_m: f64) -> DrawPatch {
         let Selected { key, slot, .. } = *selected;
-        let morphs = self.settings.morph;
-        let range = self.ranges.get(key.level as usize).filter(|_| morphs);
+        let morphs = self.of.settings.morph;
+        let range = self.of.ranges.get(key.level as usize).filter(|_| morphs);
         let (morph_from_m, morph_to_m) =
             range.map_or((0.0, 0.0), |range| (range.morph_from_m, range.morph_to_m));
         let fade = match morphs {
-            true => 1.0 - (self.seconds - self.patches.replaced_parent_s(slot)) / FADE_S,
+            true => 1.0 - (self.of.seconds - self.of.patches.replaced_parent_s(slot)) / FADE_S,
             false => 0.0,
         };
-        let corner = ivec2(key.x as i32, key.z as i32) * self.layout.patch_size(key.level) as i32;
+        let corner =
+            ivec2(key.x as i32, key.z as i32) * self.of.meta.layout.patch_size(key.level) as i32;
         DrawPatch {
             key,
             origin: (corner - self.eye_cell).to_array(),
@@ -150,9 +145,9 @@ impl Culler<'_> {
             morph_to_m: morph_to_m as f32,
             least_morph: fade.clamp(0.0, 1.0) as f32,
             skirt_m: skirt_m as f32,
-            cut: if self.patches.facts(slot).has_voids {
+            cut: if self.of.patches.facts(slot).has_voids {
                 Cut::Voids
-            } else if touches_border(self.layout, key) {
+            } else if touches_border(&self.of.meta.layout, key) {
                 Cut::Border
             } else {
                 Cut::Nowhere
@@ -177,9 +172,9 @@ struct Skirts<'a> {
 }
 
 impl<'a> Skirts<'a> {
-    fn new(scene: &'a Scene, settings: &Settings) -> Self {
-        let meta = &scene.world.meta;
-        let factor = f64::from(scene.mesher.error_factor()) * settings.lod.exaggeration;
+    fn new(culled: &Culled<'a>) -> Self {
+        let Culled { meta, settings, .. } = *culled;
+        let factor = f64::from(culled.mesher.error_factor()) * settings.lod.exaggeration;
         let exaggerated = |error: f64| error * factor;
         let errors_m: Vec<f64> = meta.errors_m().into_iter().map(exaggerated).collect();
         let spacing_m = meta.spacing_m[0].min(meta.spacing_m[1]);

@@ -3,7 +3,8 @@
 //! Draws of one pipeline lie side by side, so that each pipeline takes one call where the adapter
 //! draws many at once, and one call a patch where it does not. Both read the same list.
 
-use super::{Cut, DrawPatch, GroundCounts, Resident};
+use super::super::layer::Counts;
+use super::{Cut, DrawPatch, Resident};
 use std::ops::Range;
 use wgpu::util::{DrawIndexedIndirectArgs, DrawIndirectArgs};
 
@@ -13,7 +14,7 @@ pub struct Commands {
     draws: Vec<DrawIndexedIndirectArgs>,
     /// Which of them are drawn by which pipeline.
     pub groups: Vec<(Cut, Range<u32>)>,
-    pub counts: GroundCounts,
+    pub counts: Counts,
 }
 
 impl Commands {
